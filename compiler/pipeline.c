@@ -52,9 +52,14 @@ static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
         && ls_part_randomness(cx, g, parts) && mixing(cx, g, o);
 }
 
+static bool segments(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    return ls_segments(cx, g, o->segments);
+}
+
 static bool chunks(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
-    return ls_head_chunks(cx, g, o->head_chunks);
+    return ls_head_chunks(cx, g, &o->head);
 }
 
 /* On the built-in machine, so that a program's bits do not depend on the one that it is made on. */
@@ -81,6 +86,11 @@ static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 static bool optimizer(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     return ls_optimizer(cx, g, &o->optimizer);
+}
+
+static bool unpack(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    return ls_unpack_weights(cx, g, o->import.npack > 0);
 }
 
 static bool dce(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
@@ -124,8 +134,9 @@ static bool ensemble(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static const Stage stage[] = {
     {"patterns", false, patterns}, {"heads", false, heads},        {"loss", false, loss},
-    {"chunks", false, chunks},
-    {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"dce", false, dce},
+    {"segments", false, segments}, {"chunks", false, chunks},
+    {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"unpack", false, unpack},
+    {"dce", false, dce},
     {"layout", false, layout},     {"residual", true, residual},
     {"precision", false, precision},
     {"fuse", false, fuse},         {"split", false, split}, {"ensemble", false, ensemble},

@@ -8,7 +8,8 @@
 typedef struct LsPipelineOptions {
     LsImportOptions import;
     LsLossOptions loss;
-    int64_t head_chunks;        /* 0: the head is whole */
+    const char *segments;       /* name of the input; NULL: each row is one sample */
+    LsHeadChunks head;
     LsSampleGrads grads;
     LsEnsemble ensemble;
     LsOptimizerOptions optimizer;

@@ -30,9 +30,11 @@ typedef enum {
     LS_AT_CONST,
     LS_AT_INPUT,
     LS_AT_SLICE,
-    LS_AT_LEVEL
+    LS_AT_LEVEL,
+    LS_AT_FILE
 } LsSpace;
-/* bytes; LS_AT_INPUT: index of LsProgram.input; LS_AT_SLICE, LS_AT_LEVEL: LsRanks */
+/* bytes; LS_AT_INPUT: index of LsProgram.input; LS_AT_SLICE, LS_AT_LEVEL: LsRanks; LS_AT_FILE: in
+ * LsModelFile, which steps only read */
 typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;
 
 /* LS_DT_U8: codes, of state alone */
@@ -72,9 +74,12 @@ typedef struct LsStateTensor {  /* parameters first, in file order; a moment
                                  * is named "PARAM.m" or so */
     LsTensor t;
     LsStateKind kind;
+    const struct LsPacked *packed;      /* not NULL: t.at has codes of it (runtime/ls_unpack.h),
+                                 * which are a state of their own; for exports */
     int64_t onnx_offset;        /* offset of its float32 data, row-major in logical order, in the
                                  * embedded ONNX file: source of the initial value, and place of the
-                                 * trained value. -1: starts as zeros (moments), not exported */
+                                 * trained value. Of codes: of their bytes, behind the model. -1:
+                                 * starts as zeros (moments), not exported */
 } LsStateTensor;
 
 /* How long a batch takes in training, as predicted for 1, 2, 4, 8, ... threads on the machine whose
@@ -102,6 +107,15 @@ typedef struct LsWatch {
                                  * of that axis */
 } LsWatch;
 
+/* What every sample has of an input that the data need not have. */
+typedef enum LsUsual {
+    LS_USUAL_NONE,              /* the data must have it */
+    LS_USUAL_ONES,              /* a mask that hides nothing */
+    LS_USUAL_LENGTH,            /* the same, of which the model reads the number of ones at most:
+                                 * none may follow a zero */
+    LS_USUAL_COUNT              /* 0, 1, 2, ... along the last axis: positions of tokens */
+} LsUsual;
+
 typedef struct LsInput {        /* one per graph input, the targets last; t.at.offset is its
                                  * index */
     LsTensor t;
@@ -110,6 +124,7 @@ typedef struct LsInput {        /* one per graph input, the targets last; t.at.o
                                  * indices, or as they are classes of a target beside that of
                                  * LsLossTarget.classes (LsLossTarget.ignore also passes); low =
                                  * high: not checked, except the classes of a label */
+    LsUsual usual;              /* of integers and bools */
 } LsInput;
 
 typedef struct LsPhaseTable {   /* train: one step of training; eval: the
@@ -281,6 +296,8 @@ typedef struct LsAbout {
 typedef struct LsPlannedBytes {
     int64_t budget;             /* as asked for, in all; 0: none */
     int64_t state, constants;
+    int64_t mapped;             /* of the state, beside `state`: weights that are read in the
+                                 * attached file */
     int64_t arena;              /* the larger of both phases, for each lane of an ensemble */
     int ring;                   /* batches in the input ring; 0: LS_RING */
 } LsPlannedBytes;
@@ -293,6 +310,9 @@ typedef struct LsArguments {
 } LsArguments;
 
 typedef struct LsPhases {
+    LsPhaseTable once;          /* of an ensemble: what is the same for all members runs before
+                                 * `train` and `last`, with its results behind the state; nstep may
+                                 * be 0 */
     LsPhaseTable train;         /* empty in a program for a pipeline */
     LsPhaseTable last;          /* the last micro-batch of an update, if it has other steps than
                                  * `train`; else nstep is 0 */
@@ -340,13 +360,15 @@ typedef struct LsModelFile {
     const unsigned char *onnx;  /* NULL: it is attached (runtime/base/attached_file.h) */
     size_t bytes;
     size_t tail;                /* bytes behind them, of initial values that are no part of the
-                                 * model: adapters that --export merges */
+                                 * model: adapters that --export merges, further members, codes of
+                                 * weights */
+    size_t shift;               /* bytes of the section before them, where it is attached */
 } LsModelFile;
 
 /* Low-rank adapters, in the form of peft. Weights of the program lie row-major in logical order. */
 typedef struct LsAdapterEntry { uint32_t state; const char *key; } LsAdapterEntry;
 typedef struct LsMergedWeight { /* becomes W + scale * B A; times magnitude / norm of its rows */
-    uint32_t weight, a, b;      /* states; b [out, rank], a [rank, in ...] */
+    uint32_t weight, a, b;      /* numbers of ls_exported; b [out, rank], a [rank, in ...] */
     int64_t magnitude;          /* state; -1: none */
     double scale;
     bool turned;                /* the weight is [in, out] */
@@ -377,10 +399,17 @@ typedef struct LsProgram {
     LsDivision division;
     LsPlannedBytes bytes;
     const LsStateTensor *state; uint32_t nstate;
+    const LsStateTensor *packed; uint32_t npacked;      /* weights that are kept in few bits: their
+                                 * codes are a state, and they have a place in the ONNX file; see
+                                 * ls_exported */
     const uint8_t *stopped;     /* by state: not 0 where a stopped gradient lies between the
                                  * parameter and the loss, so that its gradient is not the loss's
                                  * derivative. NULL: nowhere */
+    const int64_t *further;     /* by state: where the initial values of an ensemble's members 1, 2,
+                                 * ... lie in the ONNX file, one behind the other; 0: they begin as
+                                 * member 0. NULL: all do */
     const LsInput *input; uint32_t ninput;
+    uint32_t segments;          /* 1 + the input of --segments; 0: each row is one sample */
     const unsigned char *constant;      /* bytes.constants of constant tensors */
     LsArguments argument;
     LsPhases phase;
@@ -400,6 +429,12 @@ typedef struct LsProgram {
     LsDefaults defaults;
     LsAccelerator accelerator;
 } LsProgram;
+
+/* What the ONNX file has a place for: the states, and from number nstate on the packed weights. */
+static inline const LsStateTensor *ls_exported(const LsProgram *p, uint32_t k)
+{
+    return k < p->nstate ? &p->state[k] : &p->packed[k - p->nstate];
+}
 
 /* Calls fn(run, arg, lo, hi) on pieces that cover [0, units), on all threads, and waits. The result
  * of a unit must not depend on the partition of the range: results are the same for any number of

@@ -48,14 +48,15 @@ scheduler/report pipeline cuts plan strategies candidates
 
 compiler/ir
 compiler/fold ir
-compiler/onnx_file ir
-compiler/onnx_repair onnx_file ir
-compiler/adapters onnx_repair onnx_file ir
-compiler/onnx adapters onnx_repair onnx_file fold ir
+compiler/packed ir
+compiler/onnx_file packed ir
+compiler/onnx_repair packed onnx_file ir
+compiler/adapters onnx_repair packed onnx_file ir
+compiler/onnx adapters onnx_repair packed onnx_file fold ir
 compiler/ops onnx onnx_file fold ir
 compiler/per_sample ops fold ir
-compiler/updates per_sample onnx fold ir
-compiler/passes updates per_sample ops onnx fold ir
+compiler/updates per_sample ops onnx fold ir
+compiler/passes updates per_sample ops onnx packed fold ir
 compiler/patterns passes ops onnx fold ir
 compiler/inspect patterns passes ops onnx onnx_repair onnx_file fold ir
 compiler/cost passes ops fold ir

@@ -195,16 +195,22 @@ static bool write_program(LsJob *job, Output *out, const LsCudaTool *cuda)
                             ls_job_overlaps(job)},
                    .update = {job->update_problem,
                               job->update_problem != NULL ? &job->update_plan : NULL, false},
+                   .once = {job->shared != NULL ? job->shared->once : NULL,
+                            job->shared != NULL ? &job->once_plan : NULL, false},
                    .mpi = wants_mpi(job->options),
                    .library = out->kind == LS_EMIT_LIB,
                    .onnx_bytes = (size_t)(form.bytes - form.tail),
                    .onnx_tail = (size_t)form.tail,
+                   .onnx_shift = (size_t)form.shift,
                    .adapters = job->pipeline.import.adapters,
                    .onnx_attached = out->kind == LS_EMIT_EXE};
     if (job->staged != NULL)
         code.train = (LsCodePhase){.problem = NULL};
     code.addresses =
-        ls_addresses_new(cx, job->train, job->target.real_bytes, form.slot, form.nslot);
+        ls_addresses_new(cx, job->train, job->target.real_bytes, &form,
+                         code.onnx_attached && cuda == NULL);
+    if (job->shared != NULL)
+        ls_address_shared(code.addresses, job->shared->result, job->shared->nresult);
     if (job->staged != NULL)
         code.copy_at = ls_copies_place(&job->staged->plan.cut, job->train_problem, code.addresses);
     if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)

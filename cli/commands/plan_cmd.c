@@ -1,5 +1,6 @@
 /* cli/commands/plan_cmd.c -- lowerset plan: prints the memory of training and the cost of a budget;
  * builds nothing. */
+#include "cli/report/adapter_report.h"
 #include "cli/report/policy_table.h"
 #include "cli/commands/commands.h"
 #include "cli/job/job.h"
@@ -168,10 +169,15 @@ static void print_memory(const LsJob *job)
                     ? "two batches on the device" : "ring of batches");
     if (job->exchange_bytes > 0)
         print_share(job, "exchange", job->exchange_bytes, "what other ranks send");
+    if (job->shared != NULL)
+        print_share(job, "shared", job->shared->bytes,
+                    "activations that are the same for all members, made once in a step");
     print_share(job, job->plan.unplaced ? "live" : "arena", job->arena_bytes,
                 "activations, gradients, workspaces");
     print_share(job, "total",
-                job->state_bytes + job->input_bytes + job->exchange_bytes + job->arena_bytes, "");
+                job->state_bytes + job->input_bytes + job->exchange_bytes + job->arena_bytes
+                    + (job->shared != NULL ? job->shared->bytes : 0),
+                "");
     if (job->target.kind == LS_TARGET_CUDA)
         print_share(job, "+ context", context_bytes(job),
                     "driver and libraries on the device: an estimate, outside the budget");
@@ -233,6 +239,18 @@ static int compare(LsJob *job, const LsEarlier *then, double tolerance)
     }
 }
 
+/* What members of an ensemble share in a step, as JSON; NULL: nothing. */
+static const char *shared_json(const LsJob *job)
+{
+    return job->shared == NULL
+               ? NULL
+               : ls_arena_printf(job->cx.arena,
+                                 "{\"bytes\":%" PRId64 ",\"nodes\":%" PRIu32
+                                 ",\"arena_bytes\":%" PRId64 "}",
+                                 job->shared->bytes, job->shared->once->dag.nnode,
+                                 job->once_plan.arena);
+}
+
 static int report(LsJob *job)
 {
     const LsOptions *o = job->options;
@@ -243,6 +261,8 @@ static int report(LsJob *job)
         job->report.precisions = ls_precision_json(job);
         job->report.microbatches = ls_recompute_json(job);
         job->report.ranks = ls_rank_json(job);
+        job->report.adapters = ls_adapter_json(job);
+        job->report.shared = shared_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         ls_job_tell_people(job);
@@ -250,6 +270,7 @@ static int report(LsJob *job)
         if (!ls_recompute_print(job))
             return ls_job_failed(job);
         ls_rank_report(job);
+        ls_adapter_report(job);
         printf("\n");
         ls_view_table(stdout, &job->report);
         printf("\n");

@@ -5,6 +5,7 @@
 
 #include "cli/options/options.h"
 #include "codegen/planning/plan_problem.h"
+#include "codegen/planning/shared_steps.h"
 #include "compiler/cost/machine.h"
 #include "scheduler/plan/keep_forget_hints.h"
 #include "scheduler/plan/planner.h"
@@ -30,6 +31,10 @@ typedef struct LsJob {
     LsProblem *update_problem;  /* --ranks: what follows the sum over all ranks; NULL: one
                                  * process */
     LsPlan update_plan;
+    const LsSharedSteps *shared;        /* --ensemble: train_problem is then shared->each; NULL:
+                                         * nothing is the same for all members */
+    LsPlan once_plan;           /* of shared->once */
+    LsProblem *whole_problem;   /* shared and own steps in one; as train_problem without `shared` */
     const LsDag *dag;           /* the graph that is planned: train_problem's, or the file's */
     LsPlan plan, eval_plan, none;       /* none: the training plan without recomputation */
     LsRecompute recompute;      /* --recompute */
@@ -44,6 +49,7 @@ typedef struct LsJob {
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */
     int64_t arena_bytes;        /* arena of the program: the larger of both plans, for each lane of
                                  * an ensemble */
+    LsArena *before;            /* of a job that this one took the place of; NULL: none */
     int64_t budget; /* as asked for, bytes of the process (of a graph: of the arena); 0: none */
 } LsJob;
 

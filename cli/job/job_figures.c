@@ -27,21 +27,24 @@ double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
 {
     const double runs =
         job->pipeline.ensemble.members > 0 ? (double)job->pipeline.ensemble.members : 1;
+    const LsMachine *told = job->told != NULL ? job->told : &job->machine;
     if (job->graph_file)
         return plan->cost;
-    return job->machine.gpu || job->options->machine.costs != NULL
-               ? plan->cost + job->machine.step
-               : runs
-                     * ls_replay_ns(job->cx.arena, job->train_problem, plan,
-                                    job->told != NULL ? job->told : &job->machine);
+    if (job->machine.gpu || job->options->machine.costs != NULL)
+        return job->once_plan.cost + plan->cost + job->machine.step;
+    return runs * ls_replay_ns(job->cx.arena, job->train_problem, plan, told)
+           + (job->shared != NULL
+                  ? ls_replay_ns(job->cx.arena, job->shared->once, &job->once_plan, told)
+                        - told->step
+                  : 0);
 }
 
 void ls_job_set_arena(LsJob *job)
 {
     const int64_t of[] = {job->plan.arena, job->eval_plan.arena, job->last_plan.arena,
-                          job->update_plan.arena};
+                          job->update_plan.arena, job->once_plan.arena};
     job->arena_bytes = 0;
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 5; k++)
         job->arena_bytes = of[k] > job->arena_bytes ? of[k] : job->arena_bytes;
     job->arena_bytes *= ls_job_process(job).arenas;
 }
@@ -98,7 +101,8 @@ LsProcessBytes ls_job_process(const LsJob *job)
     const int64_t lanes = job->pipeline.ensemble.members > 0 ? job->pipeline.ensemble.lanes : 1;
     if (job->graph_file)
         return (LsProcessBytes){.arenas = 1};
-    return (LsProcessBytes){job->state_bytes, job->input_bytes, job->exchange_bytes, lanes};
+    return (LsProcessBytes){job->state_bytes + (job->shared != NULL ? job->shared->bytes : 0),
+                            job->input_bytes, job->exchange_bytes, lanes};
 }
 
 int64_t ls_job_fixed_bytes(const LsJob *job)

@@ -199,7 +199,7 @@ static bool load(LsJob *job)
     tell_stops(job);
     add_fixed(job);
     job->dag = &job->train_problem->dag;
-    return true;
+    return ls_job_share(job);
 }
 
 /* Plans the evaluation form and the updates after an exchange, which run within the same arena. */

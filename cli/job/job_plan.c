@@ -32,7 +32,7 @@ static const char *least_place(const LsJob *job)
                             : ls_arena_printf(a,
                                               "at node '%s' with %u live tensors, the "
                                               "largest '%s' of %s",
-                                              node, r->nowner, g->tensor[r->owner[0].tensor].name,
+                                              node, r->nowner, ls_dag_label(g, r->owner[0].tensor),
                                               like_budget(job, r->owner[0].bytes));
     return r->least_bound <= 0
                ? place
@@ -59,6 +59,9 @@ static int over_budget(LsJob *job)
                         : o->memory.keep.n + o->memory.forget.n > 0 ? " with these hints"
                         : job->recompute != LS_RECOMPUTE_AUTO
                             ? ls_arena_printf(a, " with --recompute=%s", o->memory.recompute)
+                        : job->pipeline.head.strict
+                            ? ls_arena_printf(a, " with the vocabulary head in %" PRId64 " chunks",
+                                              job->pipeline.head.chunks)
                             : "";
     const char *parts = fixed == 0
                             ? ""
@@ -164,7 +167,33 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     int64_t arena = job->report.budget;
     const LsProcessBytes process = ls_job_process(job);
     job->budget = b->percent > 0 ? ls_process_total(&process, arena) : b->bytes;
-    return ok && (arena <= 0 || (job->eval_plan.arena <= arena && job->update_plan.arena <= arena));
+    return ok && (arena <= 0 || (job->eval_plan.arena <= arena && job->update_plan.arena <= arena
+                                 && job->once_plan.arena <= arena));
+}
+
+/* Bytes of the process by the plans of now. */
+static int64_t bytes_of(LsJob *job)
+{
+    const LsProcessBytes process = ls_job_process(job);
+    ls_job_set_arena(job);
+    return ls_process_fixed(&process) + job->arena_bytes;
+}
+
+/* What is the same for all members of an ensemble runs once, unless its results do not fit, or the
+ * least memory has them made by each. */
+static bool plan_ensemble(LsJob *job, const LsHinted *hinted, const LsBudget *b,
+                          LsPlanOptions *want)
+{
+    const bool fits = plan_both(job, hinted, b, want);
+    if (job->shared == NULL || (fits && !b->least))
+        return fits;
+    LsJob with = *job;
+    ls_job_unshare(job);
+    if (plan_both(job, hinted, b, want) && (!fits || bytes_of(job) < bytes_of(&with)))
+        return true;
+    if (fits)
+        *job = with;
+    return fits;
 }
 
 /* With --recompute=except-last: the plan of the last micro-batch of an update, and a hash of both
@@ -185,6 +214,16 @@ static int plan_last(LsJob *job, const LsBudget *b)
     return code;
 }
 
+bool ls_job_plan_loaded(LsJob *job, const LsBudget *b)
+{
+    LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven,
+                          .state_bytes = job->state_bytes};
+    const LsHinted *hinted;
+    return ls_options_planning(job->options, &want) == 0
+           && ls_options_recompute(job->options, &job->recompute) == 0
+           && ls_job_hints(job, &hinted) == 0 && plan_ensemble(job, hinted, b, &want);
+}
+
 int ls_job_plan(LsJob *job)
 {
     LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven};
@@ -201,7 +240,8 @@ int ls_job_plan(LsJob *job)
     if (code != 0)
         return code;
     want.state_bytes = job->state_bytes;
-    if (!plan_both(job, hinted, &budget, &want))
+    const bool fits = plan_ensemble(job, hinted, &budget, &want);
+    if ((!fits || budget.least) && !ls_job_plan_chunks(job, &budget, fits) && !fits)
         return over_budget(job);
     if (ls_job_overlaps(job)) {
         ls_spread(job->cx.arena, job->dag, &job->plan);
@@ -210,6 +250,8 @@ int ls_job_plan(LsJob *job)
     if (!ls_job_audited(job, job->dag, &job->plan)
         || (!job->graph_file
             && (!ls_job_audited(job, &job->eval_problem->dag, &job->eval_plan)
+                || (job->shared != NULL
+                    && !ls_job_audited(job, &job->shared->once->dag, &job->once_plan))
                 || (job->update_problem != NULL
                     && !ls_job_audited(job, &job->update_problem->dag, &job->update_plan)))))
         return ls_job_failed(job);

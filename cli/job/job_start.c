@@ -154,5 +154,7 @@ void ls_job_end(LsJob *job)
 {
     ls_conv_planner_free(job->target.convs);
     ls_arena_free(job->cx.arena);
+    if (job->before != NULL)
+        ls_arena_free(job->before);
     *job = (LsJob){0};
 }

@@ -22,7 +22,10 @@ static const LsOption trained[] = {
      "docs/fine-tuning.md"},
     {"--adapter", NULL, "DIR", TEXT, AT(adapter), ALL,
      "train the adapters of that folder (adapter_config.json and adapter_model.safetensors of "
-     "peft), from their values"},
+     "peft), from their values; with --ensemble a folder for each member: DIR,DIR,..."},
+    {"--quantize-frozen", NULL, "FORM[:MODULE,...]", LIST, AT(quantize), ALL,
+     "keep weights that are not trained in few bits: nf4, nf4-double, fp4, int8, bf16 or f16 of "
+     "the modules named, or of all products but the last; may be repeated"},
     {"--merge", NULL, NULL, FLAG, AT(merge), LS_CMD_COMPILE,
      "the trainer's --export adds adapters to the weights, instead of writing them as nodes"},
 };

@@ -8,6 +8,7 @@
 typedef struct LsTrainedGroup {
     LsList freeze, train, only, stop;
     bool tie;
+    LsList quantize;            /* --quantize-frozen */
     const char *lora, *adapter;
     bool merge;
 } LsTrainedGroup;

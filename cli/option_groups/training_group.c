@@ -25,9 +25,13 @@ static const LsOption loss[] = {
      "cross-entropy: positions with this label do not count"},
     {"--class-weights", NULL, "W0,W1,...", TEXT, AT(class_weights), BUILD,
      "cross-entropy: weight of each class"},
-    {"--head-chunks", NULL, "N", INTEGER(1, 65536), AT(head_chunks), BUILD,
+    {"--segments", NULL, NULL, FLAG, AT(segments), BUILD,
+     "samples share rows of tokens: adds an input 'segments' of integers, in which a run of equal "
+     "numbers is a sample; attention and positions keep them apart"},
+    {"--head-chunks", NULL, "N|auto|off", TEXT, AT(head_chunks), BUILD,
      "cross-entropy over a vocabulary: compute scores, losses and gradients by N chunks of the "
-     "positions, so that all scores are never there (default: at once)"},
+     "positions, so that all scores are never there; auto: as few as a --budget in bytes, or min, "
+     "needs (default: at once, but chunks where a budget in bytes has no plan otherwise)"},
 };
 const LsOptionGroup ls_loss_group = GROUP("Training", loss);
 

@@ -7,8 +7,8 @@
 /* --loss and what belongs to it. */
 typedef struct LsLossGroup {
     const char *spec, *input, *label, *class_axis, *label_shape, *smoothing, *ignore,
-        *class_weights;
-    int64_t head_chunks;
+        *class_weights, *head_chunks;
+    bool segments;
 } LsLossGroup;
 extern const LsOptionGroup ls_loss_group;
 

@@ -4,6 +4,7 @@
 
 #include "cli/options/option_values.h"
 #include "compiler/adapters/adapters.h"
+#include "compiler/adapters/pack_modules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,12 +80,27 @@ static int adapters(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     }
     if (lora == NULL && dir == NULL)
         return 0;
-    const LsAdapterSpec *spec =
-        lora != NULL ? ls_adapter_option(cx, lora) : ls_adapter_config(cx, dir);
-    if (spec == NULL)
+    LsAdapterSpec *spec = NULL;
+    const LsAdapterSpec **further;
+    const int64_t members = o->ensemble.members;
+    if (!ls_adapter_members(cx, lora, dir, members, &spec, &further))
         return LS_EXIT_USAGE;
     im->adapters = ls_adapters_new(cx->arena, spec);
+    im->adapters->further = further;
+    im->adapters->nfurther = further != NULL ? (uint32_t)(members - 1) : 0;
     im->adapters->merge = o->trained.merge;
+    return 0;
+}
+
+static int packed(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
+{
+    const LsList *of = &o->trained.quantize;
+    LsPackChoice *choice = ls_arena_alloc(cx->arena, (size_t)of->n + 1, sizeof *choice);
+    for (int k = 0; k < of->n; k++)
+        if (!ls_pack_option(cx, of->item[k], &choice[k]))
+            return LS_EXIT_USAGE;
+    im->pack = choice;
+    im->npack = (uint32_t)of->n;
     return 0;
 }
 
@@ -128,6 +144,7 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->nstop = o->trained.stop.n;
     im->tie_identity = o->trained.tie;
     int code = adapters(cx, o, im);
+    code = code != 0 ? code : packed(cx, o, im);
     code = code != 0 ? code : dims(cx, o, im);
     return code != 0 ? code : shapes(cx, o, im);
 }

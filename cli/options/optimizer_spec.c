@@ -5,6 +5,7 @@
 #include "cli/options/trainer_words.h"
 #include "runtime/base/number.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_SPEC = 256 };
@@ -20,7 +21,8 @@ static bool read_value(const LsSetting *s, const char *text, LsOptimizerOptions 
     if (s->hyper == NULL)
         return ls_trainer_lr(text, lr);
     double *to = hyper_of(op, s);
-    return ls_number_real(text, 0, 1e30, to) && (s->kind != LS_SET_PART || *to < 1);
+    return ls_number_real(text, 0, 1e30, to) && (s->kind != LS_SET_PART || *to < 1)
+        && (s->kind != LS_SET_WHOLE || (*to >= 1 && *to < 1 << 24 && *to == floor(*to)));
 }
 
 /* The place of the setting of that name; -1: the optimizer has no such setting. */
@@ -61,8 +63,10 @@ static bool read_one(const LsOptimizer *of, char *text, unsigned *given, LsOptim
     if (s->kind == LS_SET_FLAG)
         *hyper_of(op, s) = 1;
     else if (!read_value(s, value, op, lr))
-        return snprintf(why, size, "%s=%s: must be a number of at least 0%s", text, value,
-                        s->kind == LS_SET_PART ? " and below 1" : ""), false;
+        return snprintf(why, size, "%s=%s: must be a %s", text, value,
+                        s->kind == LS_SET_WHOLE  ? "whole number of at least 1, below 2^24"
+                        : s->kind == LS_SET_PART ? "number of at least 0 and below 1"
+                                                 : "number of at least 0"), false;
     return true;
 }
 
@@ -131,6 +135,9 @@ bool ls_optimizer_parse(const char *text, LsOptimizerOptions *op, double *lr, ch
         op->hyper.rate_part /= *lr;
     if (op->hyper.nesterov != 0 && op->hyper.momentum == 0)
         return snprintf(why, size, "nesterov needs a momentum above 0"), false;
+    if (of->op == LS_OP_SGD && op->hyper.bf16 != 0 && op->hyper.momentum == 0)
+        return snprintf(why, size, "bf16 needs a momentum above 0: there is no other moment"),
+               false;
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/options/privacy_spec.h"
 #include "cli/options/scale_spec.h"
 #include "cli/options/trainer_words.h"
+#include "codegen/kernels/matmul.h"
 #include "runtime/base/number.h"
 #include "scheduler/plan/planner.h"
 
@@ -79,6 +80,7 @@ static int sum_options(const LsOptions *o, LsOptimizerOptions *op)
     if (why != NULL)
         fprintf(stderr, "lowerset: --sums=running: %s\n", why);
     op->running_sums = running == 1;
+    op->sums_stay = ls_options_stages(o) < 2;
     return running < 0 || why != NULL ? LS_EXIT_USAGE : 0;
 }
 
@@ -201,6 +203,22 @@ static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p, LsTy
     return 0;
 }
 
+/* --head-chunks: a number; "auto" and "off", and nothing, leave the head whole until a budget has no
+ * plan of it (cli/job/head_job.c). */
+static int head_options(const LsOptions *o, LsPrecisionSpec precision, LsPipelineOptions *p)
+{
+    enum { MOST = 65536 };
+    const char *text = o->loss.head_chunks, *end = "";
+    p->head = (LsHeadChunks){.ends = p->precision.gpu ? NULL : ls_matmul_block_ends,
+                             .real_bytes = precision.real_bytes,
+                             .dot16 = precision.compute == LS_BF16};
+    if (text == NULL || strcmp(text, "auto") == 0 || strcmp(text, "off") == 0)
+        return 0;
+    if (!ls_options_count(text, &end, &p->head.chunks) || *end != '\0' || p->head.chunks > MOST)
+        return ls_options_bad("--head-chunks", text, "a whole number from 1 to 65536, auto or off");
+    return 0;
+}
+
 /* --grads, --dp */
 static int grads_options(const LsOptions *o, LsPipelineOptions *p)
 {
@@ -208,6 +226,9 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
     static const char *const randomness[] = {"error", "different", "same", NULL};
     static const char *const norms[] = {"auto", "pairs", "tiles", "terms", NULL};
     char why[300];
+    LsPrecisionSpec precision;
+    if (ls_options_precision(o, &precision) != 0)
+        return LS_EXIT_USAGE;
     const int mode = ls_options_word("--grads", o->samples.grads, grads, LS_GRADS_MEAN);
     if (mode < 0)
         return LS_EXIT_USAGE;
@@ -230,12 +251,20 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
                         "are no members without --ensemble\n");
         return LS_EXIT_USAGE;
     }
-    if (o->loss.head_chunks > 0 && ls_wants_samples(&p->grads)) {
+    const int code = head_options(o, precision, p);
+    if (code != 0)
+        return code;
+    if (p->head.chunks > 0 && ls_wants_samples(&p->grads)) {
         fprintf(stderr, "lowerset: --head-chunks: a chunk has positions of several samples, and "
                         "--grads and --dp need those of each apart\n");
         return LS_EXIT_USAGE;
     }
-    p->head_chunks = o->loss.head_chunks;
+    if (o->loss.segments && o->machine.target != NULL && strcmp(o->machine.target, "cuda") == 0) {
+        fprintf(stderr, "lowerset: --segments: kernels of GPUs do not keep the samples of a row "
+                        "apart; leave --target=cuda or --segments out\n");
+        return LS_EXIT_USAGE;
+    }
+    p->segments = o->loss.segments ? "segments" : NULL;
     if (o->samples.norms != NULL && !ls_wants_samples(&p->grads)) {
         fprintf(stderr, "lowerset: --sample-norms: samples have no gradients of their own without "
                         "--grads or --dp\n");

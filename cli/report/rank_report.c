@@ -14,6 +14,7 @@ static const char *why_whole(const LsOptimizerOptions *o)
         : o->clip_norm > 0 ? "the norm is that of all gradients"
         : o->kind == LS_ADAM8 || o->kind == LS_ADAM4
             ? "moments in codes lie in blocks, at whose ends slices do not end"
+        : o->hyper.bf16 != 0 ? "slices of moments lie as those of their sums, which have f32"
         : r != NULL && r->makes ? "a step of this optimizer depends on whole tensors"
         : "averages of the parameters are whole";
 }

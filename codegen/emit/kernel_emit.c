@@ -11,7 +11,8 @@
 extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
     ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda,
-    ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_scan, ls_emitter_sample;
+    ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_scan, ls_emitter_sample,
+    ls_emitter_unpack;
 
 static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
@@ -21,6 +22,7 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_LOSS] = &ls_emitter_loss,       [LS_K_MATMUL] = &ls_emitter_matmul,
     [LS_K_CONV] = &ls_emitter_conv,       [LS_K_ATTENTION] = &ls_emitter_attention,
     [LS_K_SCAN] = &ls_emitter_scan,       [LS_K_SAMPLE] = &ls_emitter_sample,
+    [LS_K_UNPACK] = &ls_emitter_unpack,
 };
 
 /* Kernels that differ on GPUs, or that a library computes; all others use the CPU's text. */
@@ -44,13 +46,14 @@ static unsigned inplace_operands(LsOpCode op)
     case LS_OP_SOFTMAX: case LS_OP_LOG_SOFTMAX: case LS_OP_LAYER_NORM: case LS_OP_ACCUMULATE:
         return 1;
     case LS_OP_LAMB: case LS_OP_MUON: case LS_OP_DIRECTION: case LS_OP_BLEND:
+    case LS_OP_RAW_ADAM:
         return 2;
     case LS_OP_SOFTMAX_GRAD: case LS_OP_LOG_SOFTMAX_GRAD:
         return 1 | 2;
     case LS_OP_LAYER_NORM_GRAD: return 1 | 2 | 32;
     case LS_OP_XENT_GRAD:       return 2;
     case LS_OP_REGRESSION_GRAD: return 2 | 4;
-    case LS_OP_GATHER_GRAD: case LS_OP_SCATTER: case LS_OP_SCATTER_EACH:
+    case LS_OP_GATHER_GRAD: case LS_OP_SCATTER: case LS_OP_SCATTER_EACH: case LS_OP_MATMUL_PART:
         return 4;
     default:                    return 0;
     }
@@ -61,6 +64,8 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
     const LsNode *node = &g->node[n.i];
     const LsValue *x = &g->value[ls_in(g, n, in).i], *y = &g->value[ls_out(g, n, out).i];
     if (!ls_shape_same(&x->shape, &y->shape) || x->layout != y->layout || x->type != y->type)
+        return false;
+    if (node->op == LS_OP_ACCUMULATE && node->attr.update.stays)
         return false;
     if (node->op == LS_OP_FUSED)        /* an inset operand is read at other points, too */
         return ls_is_stored(&node->attr.fused.body->out[out])

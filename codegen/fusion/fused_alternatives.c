@@ -336,6 +336,8 @@ static void search_operand(Search *s, uint32_t n, int k)
     LsNodeId id = {n};
     LsComputed c = {.operand = k};
     bool product = ls_op[g->node[n].op]->kernel == LS_K_MATMUL;
+    if (g->node[n].computed != NULL)
+        return;
     c.times = (product ? ls_matmul_computes : ls_conv_computes)(g, id, k, &c.axis);
     LsValueId read = ls_in(g, id, k), v = product ? ls_viewed(g, read) : read;
     const LsShape *shape = ls_shape(g, v);

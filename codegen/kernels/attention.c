@@ -87,6 +87,8 @@ static void arguments(const LsKernelText *k, bool grad)
     if (ls_is(mask))
         ls_emit_line(k->e, ".%s = arg[%d],", ls_type(k->g, mask) == LS_BOOL ? "bools" : "add",
                      with);
+    if (ls_is(ls_in(k->g, k->n, ls_attention_spans(k->g, k->n))))
+        ls_emit_line(k->e, ".spans = arg[%d],", ls_attention_spans(k->g, k->n));
     if (is_narrow(k))
         ls_emit_line(k->e, ".lse = arg[%d],", grad ? 2 : node->nin + 1);
     else if (grad)

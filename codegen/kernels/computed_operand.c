@@ -3,6 +3,7 @@
 
 #include "codegen/kernels/fused_body.h"
 #include "codegen/kernels/read_padded.h"
+#include "codegen/kernels/unpack.h"
 #include "compiler/ir/precision.h"
 
 #include <inttypes.h>
@@ -109,7 +110,7 @@ static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *
 void ls_computed_emit(const LsKernelText *k)
 {
     const LsComputed *c = k->g->node[k->n.i].computed;
-    if (c == NULL)
+    if (c == NULL || c->codes != NULL)
         return;
     LsEmit *e = k->e;
     const LsGraph g = body_graph(k);
@@ -167,9 +168,32 @@ const char *ls_stored_source(const LsKernelText *k, const char *at, int operand)
     return ls_arena_printf(a, "{.at = %s}", at);
 }
 
+/* Numbers of 16 bits that are not rounded once more are read like any others that are stored so. */
+static void emit_codes(const LsKernelText *k, const char *var, const LsComputed *c)
+{
+    LsArena *a = k->g->arena;
+    const LsType own = c->codes->form == LS_CODES_BF16  ? LS_BF16
+                       : c->codes->form == LS_CODES_F16 ? LS_F16
+                                                        : LS_REAL,
+                 rounds = ls_rounds_operand(k->g, k->n, c->operand);
+    const bool plain = ls_is_16(own) && (!ls_is_16(rounds) || rounds == own);
+    const char *codes = ls_arena_printf(a, "%s_codes", var);
+    if (!plain)
+        ls_unpack_emit_codes(k, codes, c->codes);
+    const char *how = plain ? ls_arena_printf(a, ".type = %s", ls_stored_word(own))
+                            : ls_arena_printf(a, ".type = LS_STORED_PACKED, .packed = &%s%s%s",
+                                              codes, ls_is_16(rounds) ? ", .round = " : "",
+                                              ls_is_16(rounds) ? ls_stored_word(rounds) : "");
+    ls_emit_line(k->e, "const LsSource %s = {.at = arg[%d], %s, .row = %" PRId64 "};", var,
+                 c->first, how, row_of(k, ls_in_shape(k->g, k->n, c->operand)));
+}
+
 void ls_computed_source(const LsKernelText *k, const char *var, int operand)
 {
-    if (ls_is_read(&k->g->node[k->n.i], operand))
+    const LsComputed *c = k->g->node[k->n.i].computed;
+    if (c != NULL && c->codes != NULL && c->operand == operand)
+        emit_codes(k, var, c);
+    else if (ls_is_read(&k->g->node[k->n.i], operand))
         ls_emit_line(
             k->e, "const LsSource %s = %s;", var,
             ls_stored_source(k, ls_arena_printf(k->g->arena, "arg[%d]", operand), operand));

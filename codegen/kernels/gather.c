@@ -8,7 +8,10 @@
  * ranking (ls_rank) first sorts the places by their index, and a row of threads then combines the
  * places of one index, which lie side by side. Where every element has its own index, a lane has
  * all indices of one line along the axis. */
+#include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/move_axes.h"
+#include "codegen/kernels/unpack.h"
+#include "compiler/passes/fuse.h"
 #include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
 #include <inttypes.h>
@@ -76,6 +79,48 @@ static const char *element(const Gather *g, const char *x)
     LsArena *a = g->k->g->arena;
     LsType from = ls_operand_type(g->k, 0), to = ls_result_type(g->k, 0);
     return converts(g) ? ls_stored(a, to, ls_widened(a, from, x)) : x;
+}
+
+/* A row of a table in codes, rounded to 16 bits. */
+static void unpack_narrow(const Gather *g)
+{
+    enum { SOME = 256 };
+    LsEmit *e = g->e;
+    ls_emit_line(e, "for (int64_t i = 0; i < %" PRId64 " && t >= 0 && t < %" PRId64 "; i += %d) {",
+                 g->inner, g->length, SOME);
+    ls_emit_line(e, "real some[%d];", SOME);
+    ls_emit_line(e, "const int64_t n = ls_least(%d, %" PRId64 " - i);", SOME, g->inner);
+    ls_emit_line(e, "ls_unpack(&codes, x, t * %" PRId64 " + i, some, n);", g->inner);
+    ls_emit_line(e, "ls_give(%s, y, j * %" PRId64 " + i, some, n);",
+                 ls_stored_word(ls_result_type(g->k, 0)), g->inner);
+    ls_emit_line(e, "}");
+}
+
+/* Rows of a table in codes. */
+static void forward_codes(const Gather *g, const LsComputed *c)
+{
+    LsEmit *e = g->e;
+    const int64_t unit = ls_unit(g->k), group = g->inner >= unit ? 1 : unit / g->inner;
+    const LsGrid part = {"part", ls_ceil_div(g->count, group), 1, 1};
+    ls_emit_part(g->k, &part);
+    ls_emit_line(e, "LS_IN(uint8_t, x, %d);", c->first);
+    ls_emit_operand(g->k, "index", 1);
+    ls_emit_result(g->k, "y", 0);
+    ls_unpack_emit_codes(g->k, "codes", c->codes);
+    ls_emit_line(e, "for (int64_t j = lo * %" PRId64 "; j < ls_least(hi * %" PRId64 ", %" PRId64
+                 "); j++) {", group, group, g->count);
+    pick(g, "t", "j");
+    if (ls_is_16(ls_result_type(g->k, 0)))
+        unpack_narrow(g);
+    else
+        ls_emit_line(e, "if (t >= 0 && t < %" PRId64 ") ls_unpack(&codes, x, t * %" PRId64
+                        ", y + j * %" PRId64 ", %" PRId64 ");",
+                     g->length, g->inner, g->inner, g->inner);
+    ls_emit_line(e, "for (int64_t i = 0; i < %" PRId64 " && (t < 0 || t >= %" PRId64 "); i++)",
+                 g->inner, g->length);
+    ls_emit_line(e, "    y[j * %" PRId64 " + i] = %s;", g->inner, nothing(g));
+    ls_emit_close(e, 2);
+    ls_emit_launch(g->k, &part, 1);
 }
 
 static void forward(const Gather *g)
@@ -350,7 +395,11 @@ static void gather_emit(const LsKernelText *k)
     LsOpCode op = (LsOpCode)k->g->node[k->n.i].op;
     if (op == LS_OP_GATHER || op == LS_OP_GATHER_EACH) {
         const Gather g = gather_new(k, ls_in_shape(k->g, k->n, 0));
-        (g.each ? forward_each : forward)(&g);
+        const LsComputed *c = k->g->node[k->n.i].computed;
+        if (c != NULL)
+            forward_codes(&g, c);
+        else
+            (g.each ? forward_each : forward)(&g);
     } else {
         const Gather g = gather_new(k, ls_shape(k->g, ls_out(k->g, k->n, 0)));
         (g.each                                  ? backward_each

@@ -5,6 +5,7 @@
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/product.h"
 #include "compiler/ops/product_shape.h"
+#include "runtime/kernels/ls_depth_blocks.h"
 #include "runtime/kernels/ls_kernel_sizes.h"
 
 #include <inttypes.h>
@@ -103,9 +104,13 @@ void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGe
     ls_emit_line(k->e,
                  "static const LsMatmul %s_shape = {.batch = %" PRId64 ", .m = %" PRId64
                  ", .n = %" PRId64 ", .k = %" PRId64
-                 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)%s};",
+                 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)%s%s};",
                  k->name, p->batch, p->m, p->n, p->depth, at->trans_a, at->trans_b, at->alpha,
-                 dot16 ? ", .dot16 = LS_DOT16" : "");
+                 dot16 ? ", .dot16 = LS_DOT16" : "",
+                 k->g->node[k->n.i].op == LS_OP_MATMUL_PART && at->of > 0
+                     ? ls_arena_printf(k->g->arena, ", .of = %" PRId64 ", .from = %" PRId64, at->of,
+                                       at->from)
+                     : "");
 }
 
 /* The variable as a pointer to the operand's elements. */
@@ -168,7 +173,8 @@ static void matmul_emit(const LsKernelText *k)
     const LsNode *node = &g->node[k->n.i];
     const LsGemmAttr *at = &node->attr.gemm;
     const LsProduct p = ls_product_of(g, k->n);
-    bool bias = ls_own_operands(node) > 2 && ls_is(ls_in(g, k->n, 2));
+    const bool third = ls_own_operands(node) > 2 && ls_is(ls_in(g, k->n, 2)),
+               start = third && node->op == LS_OP_MATMUL_PART, bias = third && !start;
     char ta[ADDRESS], tb[ADDRESS];
     LsType to = ls_result_type(k, 0);
     address(ta, sizeof ta, elements_of(k, 0, "a.at"), &p, p.a);
@@ -187,13 +193,13 @@ static void matmul_emit(const LsKernelText *k)
     ls_emit_line(e, "{");
     ls_computed_source(k, "a", 0);
     ls_computed_source(k, "b", 1);
-    if (bias)
-        ls_emit_operand(k, "bias", 2);
+    if (third)
+        ls_emit_operand(k, start ? "start" : "bias", 2);
     ls_emit_result(k, "c", 0);
     ls_emit_line(e, "(void)run;");
     if (p.batch == 1) {
-        ls_emit_line(e, "const LsMatmulArgs of = {.a = a, .b = b, .bias = %s, %s};",
-                     bias ? "bias" : "NULL", result);
+        ls_emit_line(e, "const LsMatmulArgs of = {.a = a, .b = b, .bias = %s, %s%s};",
+                     bias ? "bias" : "NULL", start ? ".start = start, " : "", result);
         ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo, hi);", k->name);
     } else {
         ls_emit_line(e, "const int64_t units = ls_matmul_units(&%s_shape);", k->name);
@@ -289,6 +295,21 @@ static int64_t workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
         return 0;
     const LsProduct p = ls_product_of(g, n);
     return p.batch * square_parts(&p) * t->real_bytes;
+}
+
+bool ls_matmul_block_ends(int real_bytes, bool dot16, int64_t k, int64_t at)
+{
+    /* Of bfloat16: in AMX tiles, or sums apart, or pairs, whatever the program is compiled for. */
+    static const struct { bool twice; int lines; } order[] = {{false, 1}, {false, 2}, {true, 2}};
+    const int64_t line = 64 / real_bytes;
+    for (int i = 0; i < (dot16 ? 3 : 1); i++) {
+        const int64_t n = ls_depth_blocks(k, real_bytes, order[i].twice),
+                      lines = line * order[i].lines,
+                      block = ls_depth_block_of(k, n, at, lines);
+        if (ls_depth_block(k, n, block, lines) != at)
+            return false;
+    }
+    return true;
 }
 
 const LsEmitter ls_emitter_matmul = {.emit = emit, .workspace = workspace};

@@ -1,5 +1,5 @@
-/* codegen/kernels/scan.c -- LS_K_SCAN: running sums and products along one axis, and the largest
- * elements.
+/* codegen/kernels/scan.c -- LS_K_SCAN: running sums and products along one axis, the largest
+ * elements, and segments.
  *
  * Operands are row-major, so memory is outer x axis x inner. A lane computes one line along the
  * axis, element after element, so results do not depend on how lines are shared out. Sums and
@@ -20,7 +20,9 @@ static bool is_real(const Scan *s) { return ls_operand_type(s->k, 0) == LS_REAL;
 
 static int axis_of(const LsNode *node)
 {
-    return node->op == LS_OP_TOP_K ? node->attr.top.axis : node->attr.scan.axis;
+    return node->op == LS_OP_TOP_K      ? node->attr.top.axis
+           : node->op == LS_OP_SEGMENTS ? 1
+                                        : node->attr.scan.axis;
 }
 
 static Scan scan_new(const LsKernelText *k)
@@ -198,11 +200,41 @@ static void largest(const Scan *s)
     ls_emit_launch(s->k, &part, 1);
 }
 
+/* ---- segments: where each token's begins, then, from the end, where it ends ---- */
+static void segments(const Scan *s)
+{
+    LsEmit *e = s->e;
+    const LsGrid part = lines_grid(s);
+    ls_emit_part(s->k, &part);
+    ls_emit_operand(s->k, "all", 0);
+    ls_emit_result(s->k, "spans", 0);
+    ls_emit_result(s->k, "places", 1);
+    lines_open(s);
+    line_start(s, "at", s->n);
+    ls_emit_line(e, "const %s *const x = all + at;", s->type);
+    ls_emit_line(e, "int32_t *const span = spans + 2 * at, *const place = places + at;");
+    ls_emit_line(e, "int32_t first = 0, end = " LS_N64 ";", s->n);
+    ls_emit_line(e, "for (int32_t i = 0; i < " LS_N64 "; i++) {", s->n);
+    ls_emit_line(e, "if (i > 0 && x[i] != x[i - 1])");
+    ls_emit_line(e, "    first = i;");
+    ls_emit_line(e, "span[2 * i] = first;");
+    ls_emit_line(e, "place[i] = i - first;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "for (int32_t i = " LS_N64 "; i-- > 0; ) {", s->n);
+    ls_emit_line(e, "span[2 * i + 1] = end;");
+    ls_emit_line(e, "if (i > 0 && x[i] != x[i - 1])");
+    ls_emit_line(e, "    end = i;");
+    ls_emit_close(e, 3);
+    ls_emit_launch(s->k, &part, 1);
+}
+
 static void scan_emit(const LsKernelText *k)
 {
     const Scan s = scan_new(k);
     if (s.node->op == LS_OP_TOP_K)
         largest(&s);
+    else if (s.node->op == LS_OP_SEGMENTS)
+        segments(&s);
     else
         (s.node->op == LS_OP_CUM_PROD_GRAD ? product_gradient : running)(&s);
 }

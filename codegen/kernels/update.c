@@ -70,6 +70,24 @@ static void declare_operands(const LsUpdateText *u)
     }
 }
 
+/* Moments in bfloat16 are moved in registers: reads those of an element, or writes them. */
+static void narrow_moments(const LsUpdateText *u, bool write)
+{
+    LsEmit *e = u->k->e;
+    if (u->at->hyper.bf16 == 0)
+        return;
+    if (!write)
+        ls_emit_line(e, "const uint32_t word = ls_moment_word(run->seed, run->update, %si, d);",
+                     u->row ? "at + " : "");
+    for (int k = 0; k < u->rule->nstate; k++) {
+        const char *name = u->rule->state[k].var;
+        if (ls_update_has(u, 2 + k) && write)
+            ls_emit_line(e, "%s[i] = ls_randomly_bf16(%s_now, word >> %d);", name, name, 16 * k);
+        else if (ls_update_has(u, 2 + k))
+            ls_emit_line(e, "real %s_now = ls_from_bf16(%s[i]);", name, name);
+    }
+}
+
 static void apply(const LsUpdateText *u, bool alone)
 {
     LsEmit *e = u->k->e;
@@ -79,7 +97,9 @@ static void apply(const LsUpdateText *u, bool alone)
     else
         ls_update_open_loop(u);
     gradient(u, alone);
+    narrow_moments(u, false);
     ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->each);
+    narrow_moments(u, true);
     if (u->average >= 0 && u->at->hyper.ema != 0)
         ls_emit_line(e, "average[i] = %s * average[i] + %s * p[i];",
                      ls_update_number(u, u->at->hyper.ema),
@@ -184,7 +204,11 @@ static void emit_row(LsUpdateText *u)
         if (codes && flat)
             ls_emit_line(k->e, "%s", ls_update_block_operand(u, i));
         else
-            ls_emit_line(k->e, i == 1 ? "tile," : flat ? "(real *)all[%d] + at," : "all[%d],", i);
+            ls_emit_line(k->e, "%s",
+                         i == 1 ? "tile,"
+                         : flat ? ls_arena_printf(k->g->arena, "(%s *)all[%d] + at,",
+                                                  ls_ctype(ls_type(k->g, ls_in(k->g, k->n, i))), i)
+                                : ls_arena_printf(k->g->arena, "all[%d],", i));
     }
     ls_emit_line(k->e, "};");
     ls_emit_line(k->e, "end -= at;");
@@ -288,7 +312,8 @@ static void update_emit(const LsKernelText *k)
         u.factor = present(&u, 3);
     } else if (node->op == LS_OP_MOMENTUM_PRODUCT) {
         u.factor = present(&u, 1);
-    } else if (node->op == LS_OP_BLEND || node->op == LS_OP_AVERAGE_SHARE) {
+    } else if (node->op == LS_OP_BLEND || node->op == LS_OP_AVERAGE_SHARE
+               || node->op == LS_OP_GROWTH_LIMIT) {
         u.factor = present(&u, 2);
     }
     if (node->computed != NULL) {

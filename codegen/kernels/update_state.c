@@ -4,19 +4,25 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
 static void accumulation(const LsUpdateText *u)
 {
     ls_update_operand(u, "g", 0);
     ls_update_state(u, "acc", 1);
-    ls_emit_result(u->k, "y", 0);
+    if (!u->at->stays)
+        ls_emit_result(u->k, "y", 0);
     ls_update_declare_part(u);
-    if (u->at->sum.levels > 0)
-        ls_update_join_tree(u, NULL);
+    if (u->at->sum.levels > 0)          /* the last part takes level 0, which it joins, or which is
+                                         * free */
+        ls_update_join_tree(u, u->at->stays ? "acc" : NULL);
+    if (u->at->sum.levels > 0 && u->at->stays)
+        return;
     ls_update_open_loop(u);
     if (u->at->sum.levels == 0)
         ls_update_accumulate(u);
-    ls_emit_line(u->k->e, u->at->sum.levels > 0 ? "y[i] = sums[i];" : "y[i] = sum;");
+    if (!u->at->stays)
+        ls_emit_line(u->k->e, u->at->sum.levels > 0 ? "y[i] = sums[i];" : "y[i] = sum;");
     ls_emit_line(u->k->e, "}");
 }
 
@@ -211,6 +217,29 @@ static void momentum_product(const LsUpdateText *u)
     ls_emit_line(e, "}");
 }
 
+/* One element. */
+static void growth_limit(const LsUpdateText *u)
+{
+    LsEmit *e = u->k->e;
+    const LsHyper *h = &u->at->hyper;
+    ls_update_state(u, "norm", 0);
+    ls_update_operand(u, "squares", 1);
+    ls_emit_result(u->k, "y", 0);
+    declare_moves(u);
+    ls_update_open_loop(u);
+    ls_emit_line(e, "const real now = ls_sqrt(squares[i]);");
+    if (h->growth > 0)
+        ls_emit_line(e, "const real over = run->update > 1 ? "
+                        "ls_max(now / (norm[i] + LS_R(1e-8)), %s) / %s : 1;",
+                     ls_update_number(u, h->growth), ls_update_number(u, h->growth));
+    else
+        ls_emit_line(e, "const real over = 1;");
+    ls_emit_line(e, "y[i] = moves ? %s / over : 1;",
+                 ls_update_number(u, h->front != 0 ? 1 : sqrt(h->scale)));
+    ls_emit_line(e, "norm[i] = moves ? now / over : norm[i];");
+    ls_emit_line(e, "}");
+}
+
 void ls_update_of_state(const LsUpdateText *u)
 {
     switch (u->node->op) {
@@ -223,6 +252,7 @@ void ls_update_of_state(const LsUpdateText *u)
     case LS_OP_BLEND:        blend(u); break;
     case LS_OP_AVERAGE_SHARE: average_share(u); break;
     case LS_OP_MOMENTUM_PRODUCT: momentum_product(u); break;
+    case LS_OP_GROWTH_LIMIT: growth_limit(u); break;
     default:                 assert(0);
     }
 }

@@ -54,13 +54,39 @@ static const char *number(const Text *t, const char **at)
                 : ls_arena_printf(a, "%.17g", is);
 }
 
+/* The state whose element stands at `at`, "m[i]"; -1: none does. */
+static int element_of(const Text *t, const char *at)
+{
+    const size_t n = letters(at);
+    for (int k = 0; k < t->rule->nstate; k++)
+        if (strlen(t->rule->state[k].var) == n && memcmp(t->rule->state[k].var, at, n) == 0
+            && strncmp(at + n, "[i]", 3) == 0)
+            return k;
+    return -1;
+}
+
+/* n letters of a line behind `made`: elements of moments in bfloat16 are in registers. */
+static const char *with_elements(const Text *t, const char *made, const char *at, size_t n)
+{
+    LsArena *a = t->k->g->arena;
+    const char *end = at + n;
+    while (at < end) {
+        const size_t word = letters(at);
+        const int k = word > 0 && t->h->bf16 != 0 ? element_of(t, at) : -1;
+        made = k >= 0 ? ls_arena_printf(a, "%s%s_now", made, t->rule->state[k].var)
+                      : ls_arena_printf(a, "%s%.*s", made, (int)(word > 0 ? word : 1), at);
+        at += k >= 0 ? word + 3 : word > 0 ? word : 1;
+    }
+    return made;
+}
+
 static void line(const Text *t, const char *at, const char *end)
 {
     const char *made = "";
     LsArena *a = t->k->g->arena;
     while (at < end) {
         const size_t n = strcspn(at, "$@\n");
-        made = ls_arena_printf(a, "%s%.*s", made, (int)n, at);
+        made = with_elements(t, made, at, n);
         at += n;
         if (at < end)
             made = ls_arena_printf(a, "%s%s", made, number(t, &at));

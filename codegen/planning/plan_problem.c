@@ -20,6 +20,43 @@ static LsValueId root(const LsGraph *g, LsValueId v)
     return v;
 }
 
+LsValueId ls_problem_home(const LsGraph *g, LsValueId v)
+{
+    const LsNodeId n = g->value[v.i].def;
+    const bool stays = g->node[n.i].op == LS_OP_ACCUMULATE && g->node[n.i].attr.update.stays;
+    return stays ? ls_in(g, n, 1) : (LsValueId){0};
+}
+
+static bool has_own_name(const LsValue *v) { return v->name != NULL && v->name[0] != '%'; }
+
+/* By value that is no view: the name that a file gives it, or a view of it; NULL: none. */
+static const char **file_names(LsCtx *cx, const LsGraph *g)
+{
+    const char **name = ls_arena_alloc(cx->arena, g->nvalue, sizeof *name);
+    for (uint32_t i = 1; i < g->nvalue; i++) {
+        const uint32_t of = root(g, (LsValueId){i}).i;
+        if (name[of] == NULL && has_own_name(&g->value[i]))
+            name[of] = g->value[i].name;
+    }
+    return name;
+}
+
+/* What a value is before people: its name in the file, the gradient of a parameter, or else the
+ * node that makes it, by its name in the file; and its shape. */
+static const char *label_of(LsCtx *cx, const LsGraph *g, LsValueId v, const char *name)
+{
+    static const char *const of[] = {"", "backward of ", "update of "};
+    const LsValue *x = &g->value[v.i];
+    const LsNode *n = &g->node[x->def.i];
+    const char *shape = ls_shape_text(cx->arena, &x->shape);
+    if (name != NULL || x->def.i == 0 || n->name == NULL)
+        return ls_arena_printf(cx->arena, "%s [%s]", name != NULL ? name : x->name, shape);
+    return v.i == n->out
+               ? ls_arena_printf(cx->arena, "%s%s [%s]", of[n->phase], n->name, shape)
+               : ls_arena_printf(cx->arena, "%s%s, result %u [%s]", of[n->phase], n->name,
+                                 v.i - n->out + 1, shape);
+}
+
 static void add_tensors(LsCtx *cx, LsProblem *p)
 {
     const LsGraph *g = p->g;
@@ -38,9 +75,19 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
         type[d->ntensor] = ls_is_16(ls_type(g, v)) ? ls_precision_name(ls_type(g, v)) : NULL;
         p->tensor_of[i] = d->ntensor;
         d->tensor[d->ntensor++] = (LsDagTensor){
-            .name = g->value[i].name, .bytes = ls_value_bytes(g, v, p->target.real_bytes),
+            .name = g->value[i].name,
+            .bytes = ls_is(ls_problem_home(g, v)) ? 0 : ls_value_bytes(g, v, p->target.real_bytes),
             .persistent = g->value[i].def.i == 0};
     }
+    const char **label = ls_arena_alloc(cx->arena, d->ntensor + 1u, sizeof *label),
+               **name = file_names(cx, g);
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        if (g->grad[k].kind == LS_GRAD)
+            name[root(g, g->grad[k].grad).i] = ls_arena_printf(
+                cx->arena, "gradient of %s", g->value[g->grad[k].param.i].name);
+    for (uint32_t t = 0; t < d->ntensor; t++)
+        label[t] = label_of(cx, g, p->value_of[t], name[p->value_of[t].i]);
+    d->label = label;
     d->type = type;
     d->ntype = d->ntensor;
     for (uint32_t i = 1; i < g->nvalue; i++)

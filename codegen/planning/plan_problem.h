@@ -25,6 +25,10 @@ typedef struct LsProblem {
 LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
                           const LsTarget *target);
 
+/* The state in whose memory, at its beginning, a node's result lies; none: it lies in the arena. The
+ * tensor of such a result has no bytes. */
+LsValueId ls_problem_home(const LsGraph *g, LsValueId v);
+
 /* The work of a dag node on a machine. */
 LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m);
 /* Sets the cost of every node to the model's figure for machine m. */

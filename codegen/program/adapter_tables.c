@@ -1,18 +1,20 @@
 /* codegen/program/adapter_tables.c -- see the header. */
 #include "codegen/program/adapter_tables.h"
 
+#include "codegen/program/packed_tables.h"
 #include "compiler/adapters/adapters.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* The state of that name; the number of all: there is none. */
+/* The state of that name; behind all states are the weights that are kept in few bits. */
 static uint32_t state_of(const LsAddresses *a, const char *name)
 {
+    const int64_t packed = ls_packed_number(a, name);
     uint32_t k = 0;
     while (k < a->nstate && strcmp(a->state[k].row.t.name, name) != 0)
         k++;
-    return k;
+    return k < a->nstate || packed < 0 ? k : a->nstate + (uint32_t)packed;
 }
 
 static void print_entries(const LsCode *c, LsEmit *e)

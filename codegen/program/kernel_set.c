@@ -221,17 +221,22 @@ void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to)
     } need[] = {{LS_NEEDS_CONV, "ls_conv.h"},
                 {LS_NEEDS_MATMUL, "ls_matmul.h"},
                 {LS_NEEDS_ATTENTION, "ls_attention.h"},
-                {LS_NEEDS_CODES, "ls_codes.h"}};
+                {LS_NEEDS_CODES, "ls_codes.h"},
+                {LS_NEEDS_UNPACK, "ls_unpack_rows.h"}};
     if (set->target->kind == LS_TARGET_CUDA) {
         fprintf(to, "#include \"runtime/cuda_kernels/ls_cuda%s.h\"\n", set->adds ? "_add" : "");
         if (set->needs & LS_NEEDS_CODES)
             fprintf(to, "#include \"runtime/kernels/ls_codes.h\"\n");
+        if (set->needs & LS_NEEDS_UNPACK)
+            fprintf(to, "#include \"runtime/ls_unpack.h\"\n");
         return;
     }
     if (set->needs & LS_NEEDS_DOT16)
         fputs(LS_DEFINES_DOT16, to);
     if (set->needs & LS_NEEDS_DOT16 && set->target->sums != LS_DOTS_AUTO)
         fprintf(to, "#define LS_DOT16_TILES %d\n", set->target->sums == LS_DOTS_TILES);
+    if (set->needs & LS_NEEDS_UNPACK)
+        fputs(LS_DEFINES_UNPACK, to);
     fprintf(to, "#include \"runtime/kernels/ls_kernel.h\"\n");
     for (size_t k = 0; k < sizeof need / sizeof *need; k++)
         if (set->needs & need[k].bit)

@@ -10,12 +10,18 @@
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/fusion/implicit_concat.h"
 #include "codegen/fusion/implicit_pad.h"
+#include "codegen/fusion/read_codes.h"
 #include "codegen/fusion/add_alternative.h"
 
 typedef struct Stage {
     bool training_only;
     void (*run)(LsCtx *, LsGraph **, const LsLowering *);   /* changes the graph or replaces it */
 } Stage;
+
+static void read_codes(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    ls_read_codes(cx, *g, l->target);
+}
 
 static void epilogues(LsCtx *cx, LsGraph **g, const LsLowering *l)
 {
@@ -79,6 +85,7 @@ static void widen(LsCtx *cx, LsGraph **g, const LsLowering *l)
 }
 
 static const Stage stage[] = {
+    {false, read_codes},
     {false, epilogues},           {true, moments},
     {true, updates},              {true, gradients_in_updates},
     {false, fuse_relus},          {true, fuse_relu_gradients},

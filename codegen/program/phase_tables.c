@@ -9,7 +9,7 @@
 
 static const char *space_word(LsSpace s)
 {
-    static const char *const word[] = {"Z", "A", "S", "C", "I", "P", "L"};
+    static const char *const word[] = {"Z", "A", "S", "C", "I", "P", "L", "F"};
     return word[s];
 }
 
@@ -23,7 +23,7 @@ void ls_tensor_print(FILE *to, const LsTensor *t)
     static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64",  "LS_DT_I32",
                                        "LS_DT_BOOL", "LS_DT_BF16", "LS_DT_F16", "LS_DT_U8"};
     static const char *const space[] = {"LS_AT_NONE", "LS_AT_ARENA", "LS_AT_STATE", "LS_AT_CONST",
-                                        "LS_AT_INPUT", "LS_AT_SLICE", "LS_AT_LEVEL"};
+                                        "LS_AT_INPUT", "LS_AT_SLICE", "LS_AT_LEVEL", "LS_AT_FILE"};
     fputc('{', to);
     ls_emit_string(to, t->name);
     fprintf(to, ", %s, %s, %d, {", type[t->type], t->channels_last ? "true" : "false", t->rank);
@@ -36,11 +36,17 @@ void ls_tensor_print(FILE *to, const LsTensor *t)
     fputc('}', to);
 }
 
+static LsValueId home_of(const LsPhaseText *ph, uint32_t t)
+{
+    return ls_problem_home(ph->g, ph->p->value_of[t]);
+}
+
 bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhase *from,
                    const char *name)
 {
     *ph = (LsPhaseText){.name = name, .p = from->problem, .plan = from->plan,
-                        .overlap = from->overlap && from->plan != NULL};
+                        .overlap = from->overlap && from->plan != NULL,
+                        .stage = from == &c->once};
     if (from->problem == NULL)
         return true;
     const LsDag *d = &ph->p->dag;
@@ -48,9 +54,14 @@ bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhas
     ph->at = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->at);
     ph->first = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->first);
     ph->made = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->made);
-    for (uint32_t t = 0; t < d->ntensor; t++)
+    ph->shared = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->shared);
+    for (uint32_t t = 0; t < d->ntensor; t++) {
+        ph->shared[t] = ls_address_of_shared(c->addresses, ph->g, ph->p->value_of[t]);
         if (d->tensor[t].persistent)
             ph->first[t] = ph->at[t] = ls_address_source(c->addresses, ph->g, ph->p->value_of[t]);
+        else if (ls_is(home_of(ph, t)))
+            ph->at[t] = ls_address_source(c->addresses, ph->g, home_of(ph, t));
+    }
     return cx->nerror == 0;
 }
 
@@ -89,7 +100,10 @@ static void place_results(LsPhaseText *ph, uint32_t s)
     const LsDagNode *n = &ph->p->dag.node[st->id];
     for (uint32_t k = 0; k < n->nout; k++) {
         uint32_t t = n->out[k];
-        ph->at[t] = (LsAddress){LS_AT_ARENA, ph->plan->offset[st->offset + k]};
+        if (!ls_is(home_of(ph, t)))
+            ph->at[t] = ph->shared[t].space != LS_AT_NONE
+                            ? ph->shared[t]
+                            : (LsAddress){LS_AT_ARENA, ph->plan->offset[st->offset + k]};
         if (ph->made[t] == 0 && ls_phase_runs(ph, s)) {
             ph->made[t] = ph->nstep + 1;
             ph->first[t] = ph->at[t];
@@ -311,6 +325,7 @@ void ls_phase_print_tables(LsPhaseText *const phase[], int n, LsEmit *e)
     ls_emit_line(e, "#define C(offset) {LS_AT_CONST, offset}");
     ls_emit_line(e, "#define I(index) {LS_AT_INPUT, index}");
     ls_emit_line(e, "#define Z(none) {LS_AT_NONE, none}");
+    ls_emit_line(e, "#define F(offset) {LS_AT_FILE, offset}");
     if (phase[0]->g->rank.updates != NULL) {
         ls_emit_line(e, "#define P(offset) {LS_AT_SLICE, offset}");
         ls_emit_line(e, "#define L(offset) {LS_AT_LEVEL, offset}");

@@ -13,7 +13,9 @@ typedef struct LsPhaseText {          /* one phase while it is printed */
     const LsPlan *plan;
     const char *name;           /* "train", "last", "eval", "stage0" */
     bool overlap;               /* LsCodePhase.overlap */
-    bool stage;                 /* of a pipeline: other stages make some of the values */
+    bool stage;                 /* of a pipeline or an ensemble: other phases make some of the
+                                 * values */
+    LsAddress *shared;          /* by dag tensor: results of a step of all members; else none */
     LsAddress *at;              /* by dag tensor: its address now */
     LsAddress *first;           /* by dag tensor: its address after its first run */
     const char **kernel;        /* by dag node: name of its kernel */

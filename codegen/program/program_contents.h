@@ -37,6 +37,8 @@ typedef struct LsCode {         /* the text's contents */
     LsCodePhase last;           /* the last micro-batch of an update; without a problem it is as
                                  * `train` */
     LsCodePhase update;         /* over ranks; else without a problem */
+    LsCodePhase once;           /* of an ensemble: what runs before all members' steps; else without
+                                 * a problem */
     const struct LsRankTable *ranks;    /* ls_rank_layout; NULL: one process */
     bool mpi;                   /* linked with MPI */
     bool library;               /* has no main: functions of a library run it */
@@ -46,7 +48,7 @@ typedef struct LsCode {         /* the text's contents */
     const int64_t *copy_at;     /* by cut->copy: its place in the state */
     uint32_t ring;              /* batches in the input ring; 0: LS_RING */
     LsAddresses *addresses;
-    size_t onnx_bytes, onnx_tail;
+    size_t onnx_bytes, onnx_tail, onnx_shift;
     const struct LsAdapters *adapters;  /* NULL: none */
     bool onnx_attached;         /* to the linked program (ls_attach_form), not embedded in its
                                  * data */

@@ -7,6 +7,7 @@
 #include "base/heap.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/cuda_program_text.h"
+#include "codegen/program/packed_tables.h"
 #include "codegen/program/phase_tables.h"
 #include "codegen/program/rank_tables.h"
 #include "codegen/program/stage_tables.h"
@@ -15,6 +16,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void print_state(const LsAddresses *a, LsEmit *e)
 {
@@ -25,10 +27,11 @@ static void print_state(const LsAddresses *a, LsEmit *e)
         const LsStateTensor *row = &a->state[k].row;
         fprintf(e->to, "    {");
         ls_tensor_print(e->to, &row->t);
-        fprintf(e->to, ", %s, %" PRId64 "},\n", kind[row->kind], row->onnx_offset);
+        fprintf(e->to, ", %s, NULL, %" PRId64 "},\n", kind[row->kind], row->onnx_offset);
     }
     ls_emit_line(e, "{.onnx_offset = -1}");
     ls_emit_line(e, "};");
+    ls_packed_tables_print(a, e);
 }
 
 static bool any_stopped(const LsAddresses *a)
@@ -50,6 +53,25 @@ static void print_stopped(const LsAddresses *a, LsEmit *e)
                 : k % 32 == 0 ? ",\n    "
                               : ", ",
                 a->state[k].g->value[a->state[k].v.i].stopped);
+    fprintf(e->to, "};\n");
+}
+
+static bool any_further(const LsAddresses *a)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < a->nstate; k++)
+        any |= a->state[k].further > 0;
+    return any;
+}
+
+static void print_further(const LsAddresses *a, LsEmit *e)
+{
+    if (!any_further(a))
+        return;
+    fprintf(e->to, "static const int64_t further[] = {");
+    for (uint32_t k = 0; k < a->nstate; k++)
+        fprintf(e->to, "%s%" PRId64, k == 0 ? "" : k % 12 == 0 ? ",\n    " : ", ",
+                a->state[k].further);
     fprintf(e->to, "};\n");
 }
 
@@ -88,6 +110,26 @@ static int64_t further_classes(const LsGraph *g, uint32_t k)
     return ls_classes_of(g, loss);
 }
 
+static bool is_read(const LsGraph *g, LsValueId v)
+{
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++)
+            if (ls_in(g, (LsNodeId){i}, k).i == v.i)
+                return true;
+    return false;
+}
+
+/* Masks and positions of tokens, by the names that all exporters give them: a LsUsual. */
+static const char *usual(const LsGraph *g, LsValueId v)
+{
+    const LsValue *x = &g->value[v.i];
+    if (x->type == LS_REAL || x->shape.rank != 2)
+        return "LS_USUAL_NONE";
+    if (strcmp(x->name, "attention_mask") == 0)
+        return is_read(g, v) ? "LS_USUAL_ONES" : "LS_USUAL_LENGTH";
+    return strcmp(x->name, "position_ids") == 0 ? "LS_USUAL_COUNT" : "LS_USUAL_NONE";
+}
+
 static void print_inputs(const LsGraph *g, LsEmit *e)
 {
     ls_emit_line(e, "static const LsInput input[] = {");
@@ -97,12 +139,20 @@ static void print_inputs(const LsGraph *g, LsEmit *e)
         ls_tensor_print(e->to, &t);
         int64_t rows = indexed_rows(g, g->input[k]);
         const int64_t classes = further_classes(g, k);
-        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n",
-                k >= g->ninput - g->objective.nlabel ? "true" : "false", classes > 0 ? 0 : -rows,
-                classes > 0 ? classes : rows);
+        const bool label = k >= g->ninput - g->objective.nlabel;
+        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 ", %s},\n", label ? "true" : "false",
+                classes > 0 ? 0 : -rows, classes > 0 ? classes : rows,
+                label ? "LS_USUAL_NONE" : usual(g, g->input[k]));
     }
     ls_emit_line(e, "{.is_label = false}");
     ls_emit_line(e, "};");
+}
+
+static void print_segments(const LsGraph *g, LsEmit *e)
+{
+    for (uint32_t k = 0; k < g->ninput && ls_is(g->segments); k++)
+        if (g->input[k].i == g->segments.i)
+            ls_emit_line(e, ".segments = %u,", k + 1);
 }
 
 static void print_string_field(LsEmit *e, const char *field, const char *s)
@@ -185,7 +235,7 @@ static void print_ensemble(const LsGraph *g, LsEmit *e)
 
 /* Stages of a pipeline follow the other phases: the first plan of each, then the second one of
  * each. */
-enum { TRAIN, LAST, UPDATE, EVAL, NPHASES };
+enum { ONCE, TRAIN, LAST, UPDATE, EVAL, NPHASES };
 
 typedef struct Text {           /* the program while it is printed */
     const LsCode *c;
@@ -246,8 +296,8 @@ static void print_predicted(const LsPredicted *p, LsEmit *e)
 
 static void print_program(const Text *x, LsEmit *e)
 {
-    static const char *const field[NPHASES] = {"phase.train", "phase.last", "phase.update",
-                                               "phase.eval"};
+    static const char *const field[NPHASES] = {"phase.once", "phase.train", "phase.last",
+                                               "phase.update", "phase.eval"};
     const LsCode *c = x->c;
     ls_emit_line(e, "const LsProgram ls_program = {");
     print_words(c, e);
@@ -259,6 +309,7 @@ static void print_program(const Text *x, LsEmit *e)
         ls_emit_line(e, ".about.bf16_sums = LS_DOT16_TILES ? \"tiles\" : \"pairs\",");
     ls_emit_line(e, ".bytes.budget = %" PRId64 ", .bytes.state = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
+    ls_emit_line(e, ".bytes.mapped = %" PRId64 ",", c->addresses->mapped_bytes);
     ls_emit_line(e, ".bytes.arena = %" PRId64 ", .bytes.constants = %u,", arena_bytes(x),
                  c->addresses->nconst);
     ls_emit_line(e, ".about.overhead = %.6f, .napplied = %u, .defaults.lr = %g,", overhead(c),
@@ -270,6 +321,8 @@ static void print_program(const Text *x, LsEmit *e)
         ls_emit_line(e, ".about.trains = \"%s\",", ls_trained_share_text(x->g));
     if (any_stopped(c->addresses))
         ls_emit_line(e, ".stopped = stopped,");
+    if (any_further(c->addresses))
+        ls_emit_line(e, ".further = further,");
     for (int k = 0; k < NPHASES; k++)
         if (is_printed(x, k))
             ls_phase_print_entry(&x->phase[k], field[k], e);
@@ -280,6 +333,7 @@ static void print_program(const Text *x, LsEmit *e)
         ls_emit_line(e, ".ranks = &ranks,");
     if (c->mpi)
         ls_emit_line(e, ".comm = &ls_comm_mpi,");
+    print_segments(x->g, e);
     print_classes(x->g, e);
     print_loss(x->g, e);
     print_short_batches(e, x->g, c->eval.problem != NULL ? c->eval.problem->g : NULL,
@@ -289,8 +343,10 @@ static void print_program(const Text *x, LsEmit *e)
     print_ensemble(x->g, e);
     ls_emit_line(
         e, ".argument = {address, element_count, element_type},");
-    ls_emit_line(e, ".constant = ls_constant_data, .file = {%s, %zu, %zu},",
-                 c->onnx_attached ? "NULL" : "ls_onnx_data", c->onnx_bytes, c->onnx_tail);
+    ls_emit_line(e, ".constant = ls_constant_data, .file = {%s, %zu, %zu, %zu},",
+                 c->onnx_attached ? "NULL" : "ls_onnx_data", c->onnx_bytes, c->onnx_tail,
+                 c->onnx_shift);
+    ls_packed_tables_entry(c->addresses, e);
     if (c->adapters != NULL)
         ls_adapter_tables_entry(c, e);
     if (c->target->kind == LS_TARGET_CUDA)
@@ -356,6 +412,7 @@ static void print_rest(const Text *x, LsEmit *e)
     ls_emit_line(e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, e);
     print_stopped(c->addresses, e);
+    print_further(c->addresses, e);
     if (c->cut != NULL)
         ls_state_stages_print(c, &x->phase[NPHASES], e);
     print_inputs(x->g, e);
@@ -401,9 +458,9 @@ static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FIL
 /* Sets up all phases and names their kernels. */
 static bool init_phases(LsCtx *cx, Text *x, LsKernelSet *set)
 {
-    static const char *const name[NPHASES] = {"train", "last", "update", "eval"};
+    static const char *const name[NPHASES] = {"once", "train", "last", "update", "eval"};
     const LsCode *c = x->c;
-    const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->update, &c->eval};
+    const LsCodePhase *from[NPHASES] = {&c->once, &c->train, &c->last, &c->update, &c->eval};
     bool ok = true;
     x->nphase = NPHASES + (int)(c->cut != NULL ? c->cut->k * c->stage[0].plan->layout.nplan : 0);
     x->phase = ls_arena_alloc(cx->arena, (size_t)x->nphase, sizeof *x->phase);

@@ -16,12 +16,17 @@ LsTensor ls_address_tensor(const LsGraph *g, LsValueId v, LsAddress at)
     return t;
 }
 
-static int64_t onnx_offset(const char *name, const LsOnnxSlot *slot, uint32_t nslot)
+static LsOnnxSlot slot_of(const LsAddresses *a, const char *name)
 {
-    for (uint32_t k = 0; k < nslot; k++)
-        if (strcmp(slot[k].name, name) == 0)
-            return (int64_t)slot[k].offset;
-    return -1;
+    for (uint32_t k = 0; a->form != NULL && k < a->form->nslot; k++)
+        if (strcmp(a->form->slot[k].name, name) == 0)
+            return a->form->slot[k];
+    return (LsOnnxSlot){.offset = -1};
+}
+
+int64_t ls_onnx_offset(const LsAddresses *a, const char *name)
+{
+    return slot_of(a, name).offset;
 }
 
 /* The name under which the file has the initial value of v. */
@@ -41,8 +46,9 @@ static bool is_written(const LsGraph *g, const LsValue *x)
 void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at)
 {
     const LsValue *x = &g->value[v.i];
-    LsStateSlot s = {g, v, {.t = ls_address_tensor(g, v, at),
-                            .onnx_offset = onnx_offset(name_in_file(x), a->slot, a->nslot)}};
+    const LsOnnxSlot from = slot_of(a, name_in_file(x));
+    LsStateSlot s = {g, v, {.t = ls_address_tensor(g, v, at), .onnx_offset = from.offset},
+                      from.further};
     s.row.kind = x->kind == LS_V_PARAM                  ? LS_STATE_PARAM
         : x->average_of != NULL                         ? LS_STATE_AVERAGE
         : x->statistic                                  ? LS_STATE_STAT
@@ -55,24 +61,45 @@ void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddres
     a->state[a->nstate++] = s;
 }
 
+/* Whether kernels can read the value where the file has it: codes, and large reals in the file's
+ * order, that nothing writes. */
+static bool stays_in_file(const LsAddresses *a, const LsGraph *g, const LsValue *x)
+{
+    enum { LARGE = 1 << 16, LINE = 64 };
+    const int64_t at = a->maps ? ls_onnx_offset(a, x->name) : -1;
+    if (at < 0 || x->kind != LS_V_STATE || x->statistic || x->stacked || x->average_of != NULL
+        || x->of_update || x->rows_behind > 0 || is_written(g, x)
+        || (at + a->form->shift) % LINE != 0)
+        return false;
+    return x->packed != NULL
+           || (x->type == LS_REAL && a->real_bytes == 4 && 4 * ls_count(&x->shape) >= LARGE
+               && (x->layout == LS_ROW || ls_layout_free(&x->shape)));
+}
+
 void ls_address_state(LsAddresses *a, const LsGraph *g, LsValueId v)
 {
     for (uint32_t k = 0; k < a->nstate && g != a->train; k++)
         if (strcmp(a->state[k].row.t.name, g->value[v.i].name) == 0)
             return;
+    const LsValue *x = &g->value[v.i];
+    if (stays_in_file(a, g, x)) {
+        ls_address_state_at(a, g, v, (LsAddress){LS_AT_FILE, ls_onnx_offset(a, x->name)});
+        a->mapped_bytes += ls_value_bytes(g, v, a->real_bytes);
+        return;
+    }
     ls_address_state_at(a, g, v, (LsAddress){LS_AT_STATE, a->state_bytes});
     a->state_bytes += ls_align(ls_stored_bytes(g, v, a->real_bytes), LS_ALIGNMENT);
 }
 
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
-                              const LsOnnxSlot *slot, uint32_t nslot)
+                              const LsOnnxForm *form, bool maps)
 {
     LsAddresses *a = ls_arena_alloc(cx->arena, 1, sizeof *a);
     a->cx = cx;
     a->real_bytes = real_bytes;
     a->train = train;
-    a->slot = slot;
-    a->nslot = nslot;
+    a->form = form;
+    a->maps = maps;
     for (uint32_t i = 1; i < train->nvalue; i++)
         if (train->value[i].kind == LS_V_PARAM)
             ls_address_state(a, train, (LsValueId){i});
@@ -108,6 +135,27 @@ static LsAddress find_input(LsAddresses *a, const LsGraph *g, LsValueId v)
             return (LsAddress){LS_AT_INPUT, k};
     ls_error(a->cx, (LsWhere){-1, x->name, NULL}, LS_E_VERIFY, NULL,
              "is input of the evaluation form only");
+    return (LsAddress){LS_AT_NONE, 0};
+}
+
+void ls_address_shared(LsAddresses *a, const LsValueId *result, uint32_t n)
+{
+    a->shared = result;
+    a->nshared = n;
+    a->shared_at = a->state_bytes;
+    for (uint32_t k = 0; k < n; k++)
+        a->state_bytes += ls_align(ls_value_bytes(a->train, result[k], a->real_bytes),
+                                   LS_ALIGNMENT);
+}
+
+LsAddress ls_address_of_shared(const LsAddresses *a, const LsGraph *g, LsValueId v)
+{
+    int64_t at = a->shared_at;
+    for (uint32_t k = 0; k < a->nshared && g == a->train; k++) {
+        if (a->shared[k].i == v.i)
+            return (LsAddress){LS_AT_STATE, at};
+        at += ls_align(ls_value_bytes(g, a->shared[k], a->real_bytes), LS_ALIGNMENT);
+    }
     return (LsAddress){LS_AT_NONE, 0};
 }
 
@@ -163,6 +211,6 @@ LsAddress ls_address_source(LsAddresses *a, const LsGraph *g, LsValueId v)
     case LS_V_STATE: return find_state(a, g, v);
     case LS_V_INPUT: return find_input(a, g, v);
     case LS_V_CONST: return add_constant(a, g, v);
-    default:         return (LsAddress){LS_AT_NONE, 0};
+    default:         return ls_address_of_shared(a, g, v);
     }
 }

@@ -7,7 +7,12 @@
 #include "runtime/ls_program.h"
 #include "compiler/ir/graph.h"
 
-typedef struct LsStateSlot { const LsGraph *g; LsValueId v; LsStateTensor row; } LsStateSlot;
+typedef struct LsStateSlot {
+    const LsGraph *g;
+    LsValueId v;
+    LsStateTensor row;
+    int64_t further;            /* LsProgram.further */
+} LsStateSlot;
 
 typedef struct LsAddresses {
     LsCtx *cx;
@@ -17,18 +22,32 @@ typedef struct LsAddresses {
     unsigned char *constant;    /* bytes of all constants, laid out and converted to real */
     uint32_t nconst, cap_const; /* bytes */
     int64_t state_bytes;
-    const LsOnnxSlot *slot; uint32_t nslot;
+    int64_t mapped_bytes;       /* of weights that kernels read in the attached file */
+    const LsOnnxForm *form;     /* the file; NULL: there is none */
+    bool maps;                  /* weights that are not trained, and codes, stay in the file */
+    const LsValueId *shared; uint32_t nshared;  /* of an ensemble: results of the training graph
+                                                 * that all members read, behind the state */
+    int64_t shared_at;
 } LsAddresses;
 
-/* Gives the training graph's state its addresses. slot: offsets of initial values
- * (ls_onnx_eval_form). */
+/* Gives the training graph's state its addresses. form: the file with initial values
+ * (ls_onnx_eval_form); NULL: there is none. maps: it is attached to the program, so that large
+ * weights that nothing writes are read where they lie in it. */
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
-                              const LsOnnxSlot *slot, uint32_t nslot);
+                              const LsOnnxForm *form, bool maps);
+/* Where the file has the float32 data, or the codes, of that name; -1: nowhere. */
+int64_t ls_onnx_offset(const LsAddresses *a, const char *name);
+
 /* Gives an address to a state value of g, the training graph or its updates, unless its name has
  * one. */
 void ls_address_state(LsAddresses *a, const LsGraph *g, LsValueId v);
 /* The same at an address that the caller made up. */
 void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at);
+
+/* Gives those results their places (codegen/planning/shared_steps.h). */
+void ls_address_shared(LsAddresses *a, const LsValueId *result, uint32_t n);
+/* The place of such a result; LS_AT_NONE: v is none. */
+LsAddress ls_address_of_shared(const LsAddresses *a, const LsGraph *g, LsValueId v);
 
 /* The address of a value of g (the training graph or the evaluation form) that no node makes; adds
  * constants to the blob. LS_AT_NONE after a diagnostic. */

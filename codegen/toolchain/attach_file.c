@@ -24,13 +24,14 @@ static bool put(int fd, const void *bytes, size_t n, int64_t at)
     return true;
 }
 
-/* Sets place and size of the section. */
+/* Sets place and size of the section. Tools that lay a program out anew keep its alignment. */
 static bool set_entry(int fd, int64_t entry, int64_t offset, int64_t bytes)
 {
     const Elf64_Off place = (Elf64_Off)offset;
-    const Elf64_Xword size = (Elf64_Xword)bytes;
+    const Elf64_Xword size = (Elf64_Xword)bytes, align = LS_ATTACHED_ALIGN;
     return put(fd, &place, sizeof place, entry + (int64_t)offsetof(Elf64_Shdr, sh_offset))
-        && put(fd, &size, sizeof size, entry + (int64_t)offsetof(Elf64_Shdr, sh_size));
+        && put(fd, &size, sizeof size, entry + (int64_t)offsetof(Elf64_Shdr, sh_size))
+        && put(fd, &align, sizeof align, entry + (int64_t)offsetof(Elf64_Shdr, sh_addralign));
 }
 
 static bool attach(LsCtx *cx, FILE *to, const LsAttached *a, const LsOnnxForm *form)
@@ -39,8 +40,9 @@ static bool attach(LsCtx *cx, FILE *to, const LsAttached *a, const LsOnnxForm *f
     if (fstat(fileno(to), &st) != 0)
         return false;
     const int64_t at = (st.st_size + PAGE - 1) / PAGE * PAGE;
-    return fseeko(to, (off_t)at, SEEK_SET) == 0 && ls_onnx_form_put(cx, form, to)
-           && fflush(to) == 0 && set_entry(fileno(to), a->entry, at, form->bytes);
+    return fseeko(to, (off_t)(at + form->shift), SEEK_SET) == 0 && ls_onnx_form_put(cx, form, to)
+           && fflush(to) == 0
+           && set_entry(fileno(to), a->entry, at, form->shift + form->bytes);
 }
 
 bool ls_attach_form(LsCtx *cx, const char *program, const LsOnnxForm *form)

@@ -8,6 +8,7 @@
 #include "compiler/adapters/find_modules.h"
 #include "compiler/ir/shape.h"
 #include "compiler/onnx_file/onnx_wire.h"
+#include "compiler/onnx_repair/module_scope.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ typedef struct Adapting {
     LsEditor *u;
     LsAdapters *a;
     LsAdapterValues values;
+    LsAdapterValues *further;                   /* of the members 1, 2, ... of an ensemble */
     int opset;
     LsAdapterNodes nodes;                       /* beside the node at hand */
     bool *named;                                /* by target: it named a module */
@@ -108,13 +110,13 @@ static bool is_asked(Adapting *w, const LsAdaptable *m)
 
 /* ---- tensors ---- */
 
-static void note(Adapting *w, const char *name, const char *key)
+static void note(Adapting *w, const char *name, const char *key, const float **further)
 {
     LsAdapters *a = w->a;
     ls_names_add(&a->trained, name);
     a->tensor = ls_arena_grow(w->u->cx->arena, a->tensor, a->ntensor, a->ntensor + 1,
                               sizeof *a->tensor, &a->cap_tensor);
-    a->tensor[a->ntensor++] = (LsAdapterTensor){name, key};
+    a->tensor[a->ntensor++] = (LsAdapterTensor){name, key, further};
 }
 
 static void add_tensor(Adapting *w, const char *name, const LsShape *shape, const float *data)
@@ -165,6 +167,13 @@ static const char *key_of(LsArena *a, const char *module, const char *end)
     return ls_arena_printf(a, "base_model.model.%s.%s", module, end);
 }
 
+/* Room for a tensor's values of the further members; NULL: there are none. */
+static const float **further(Adapting *w)
+{
+    const uint32_t n = w->a->nfurther;
+    return n > 0 ? ls_arena_alloc(w->u->cx->arena, n, sizeof(const float *)) : NULL;
+}
+
 static bool add_factor(Adapting *w, const LsAdaptable *m, const LsShape *shape, bool b,
                        const char **name)
 {
@@ -172,10 +181,15 @@ static bool add_factor(Adapting *w, const LsAdaptable *m, const LsShape *shape, 
     const char *end = leaf(m->kind, b), *key = key_of(a, m->module, end);
     *name = ls_arena_printf(a, "%s.%s", m->module, end);
     const float *data = ls_adapter_value(&w->values, key, shape, m->kind == LS_MODULE_TABLE, b);
+    const float **more = further(w);
+    for (uint32_t k = 0; data != NULL && k < w->a->nfurther; k++)
+        if ((more[k] = ls_adapter_value(&w->further[k], key, shape, m->kind == LS_MODULE_TABLE, b))
+            == NULL)
+            return false;
     if (data == NULL)
         return false;
     add_tensor(w, *name, shape, data);
-    note(w, *name, key);
+    note(w, *name, key, more);
     return true;
 }
 
@@ -270,10 +284,14 @@ static bool add_magnitude(Adapting *w, const LsAdaptable *m, LsAdapted *one)
     const float *data = w->values.file != NULL
                             ? ls_adapter_value(&w->values, key, &shape, false, false)
                             : ls_dora_norms(w->u, m);
+    const float **more = w->values.file != NULL ? further(w) : NULL;
+    for (uint32_t k = 0; more != NULL && data != NULL && k < w->a->nfurther; k++)
+        if ((more[k] = ls_adapter_value(&w->further[k], key, &shape, false, false)) == NULL)
+            return false;
     if (data == NULL)
         return false;
     add_tensor(w, one->magnitude, &shape, data);
-    note(w, one->magnitude, key);
+    note(w, one->magnitude, key, more);
     return true;
 }
 
@@ -316,10 +334,14 @@ static bool adapt(Adapting *w, const LsAdaptable *m)
 
 /* ---- what is trained beside ---- */
 
-/* The module of a tensor of the file: without the last part of its name. */
+/* The module of a tensor of the file: without the last part of its name. A weight of ONNX Runtime's
+ * builder is turned beside that of the module, and is none of it here. */
 static const char *owner_of(LsArena *a, const char *tensor)
 {
     const char *dot = strrchr(tensor, '.');
+    const char *module = ends(tensor, ".bias") ? ls_scope_of_builder(a, tensor) : NULL;
+    if (module != NULL)
+        return module;
     return dot != NULL ? ls_arena_printf(a, "%.*s", (int)(dot - tensor), tensor) : "";
 }
 
@@ -327,10 +349,10 @@ static const char *owner_of(LsArena *a, const char *tensor)
 static const char *saved_key(Adapting *w, const char *tensor, const char *owner)
 {
     LsArena *a = w->u->cx->arena;
-    return find_adapted(w->a, owner) != NULL
-               ? ls_arena_printf(a, "base_model.model.%s.base_layer%s", owner,
-                                 tensor + strlen(owner))
-               : ls_arena_printf(a, "base_model.model.%s", tensor);
+    const char *dot = strrchr(tensor, '.'), *last = dot != NULL ? dot + 1 : tensor;
+    if (find_adapted(w->a, owner) != NULL)
+        return ls_arena_printf(a, "base_model.model.%s.base_layer.%s", owner, last);
+    return ls_arena_printf(a, "base_model.model.%s%s%s", owner, owner[0] != '\0' ? "." : "", last);
 }
 
 static bool is_beside(Adapting *w, const char *tensor, const char *owner)
@@ -340,6 +362,21 @@ static bool is_beside(Adapting *w, const char *tensor, const char *owner)
     return (s->bias == LS_ADAPTER_BIAS_ALL && bias)
            || (s->bias == LS_ADAPTER_BIAS_OWN && bias && find_adapted(w->a, owner) != NULL)
            || is_saved(s, owner);
+}
+
+/* The value of a further member's file, which has one where the first member's has. */
+static bool take_further(Adapting *w, uint32_t k, const char *key, int64_t count,
+                         const float **more, bool *bad)
+{
+    const float *data = ls_adapter_saved(&w->further[k], key, count, bad);
+    if (!*bad && (data != NULL) != (more != NULL))
+        return ls_error(w->u->cx, LS_NOWHERE, LS_E_DATA, NULL,
+                        "'%s' is in %s and not in %s", key,
+                        (data != NULL ? &w->further[k] : &w->values)->file->path,
+                        (data != NULL ? w->values : w->further[k]).file->path);
+    if (more != NULL)
+        more[k] = data;
+    return !*bad;
 }
 
 /* Takes the value of a file of peft. Weights of files have the module's own layout there. */
@@ -352,9 +389,13 @@ static bool take_beside(Adapting *w, Onnx__TensorProto *t)
     const int64_t count = ls_edit_count(t);
     const char *key = saved_key(w, name, owner);
     const float *data = ls_adapter_saved(&w->values, key, count, &bad);
+    const float **more = data != NULL ? further(w) : NULL;
+    for (uint32_t k = 0; !bad && k < w->a->nfurther; k++)
+        if (!take_further(w, k, key, count, more, &bad))
+            return false;
     if (bad)
         return false;
-    note(w, name, key);
+    note(w, name, key, more);
     if (data == NULL)
         return true;
     Onnx__TensorProto own;
@@ -416,6 +457,24 @@ static bool all_named(const Adapting *w)
     return w->a->nadapted > 0;
 }
 
+static bool open_values(Adapting *w)
+{
+    LsCtx *cx = w->u->cx;
+    bool ok = ls_adapter_values_open(&w->values, cx, w->a->spec);
+    w->further = ls_arena_alloc(cx->arena, w->a->nfurther + 1u, sizeof *w->further);
+    for (uint32_t k = 0; ok && k < w->a->nfurther; k++)
+        ok = ls_adapter_values_open(&w->further[k], cx, w->a->further[k]);
+    return ok;
+}
+
+static bool end_values(Adapting *w)
+{
+    bool ok = ls_adapter_values_end(&w->values);
+    for (uint32_t k = 0; ok && k < w->a->nfurther; k++)
+        ok = ls_adapter_values_end(&w->further[k]);
+    return ok;
+}
+
 bool ls_adapt(LsEditor *u, LsAdapters *a, int opset)
 {
     LsArena *arena = u->cx->arena;
@@ -428,7 +487,7 @@ bool ls_adapt(LsEditor *u, LsAdapters *a, int opset)
     w.named = ls_arena_alloc(arena, a->spec->ntarget + 1u, sizeof *w.named);
     a->ntensor = a->nadapted = a->nchange = 0;          /* a file may be opened again */
     a->trained = a->made = (LsNames){.arena = arena};
-    if (!ls_adapter_values_open(&w.values, u->cx, a->spec))
+    if (!open_values(&w))
         return false;
     for (size_t i = 0; i < u->g->n_node; i++) {
         if (next < n && m[next].at == i) {
@@ -443,5 +502,5 @@ bool ls_adapt(LsEditor *u, LsAdapters *a, int opset)
     if (!all_named(&w))
         return none_found(&w, m, n);
     a->config = ls_adapter_config_text(arena, a->spec);
-    return take_saved(&w) && ls_adapter_values_end(&w.values);
+    return take_saved(&w) && end_values(&w);
 }

@@ -33,6 +33,13 @@ LsAdapterSpec *ls_adapter_option(LsCtx *cx, const char *text);
 /* --adapter: adapter_config.json of that folder. NULL after a diagnostic. */
 LsAdapterSpec *ls_adapter_config(LsCtx *cx, const char *dir);
 
+/* Of an ensemble: the specs of the members 1, 2, ... of so many. --lora: each draws its values by
+ * the seed plus its number. --adapter: a folder for each member, separated by commas, alike but for
+ * their values, and *first is that of member 0; or one folder for all, and *further is NULL. False
+ * after a diagnostic. */
+bool ls_adapter_members(LsCtx *cx, const char *lora, const char *dirs, int64_t members,
+                        LsAdapterSpec **first, const LsAdapterSpec ***further);
+
 /* Whether a target names the module: the module's name, its end behind a dot, or a glob over the
  * whole name. */
 bool ls_adapter_names(const char *target, const char *module);

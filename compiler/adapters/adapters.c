@@ -27,6 +27,14 @@ bool ls_adapters_made(const LsAdapters *a, const char *tensor)
     return false;
 }
 
+const LsAdapterTensor *ls_adapters_tensor(const LsAdapters *a, const char *tensor)
+{
+    for (uint32_t k = 0; k < a->ntensor; k++)
+        if (strcmp(a->tensor[k].name, tensor) == 0)
+            return &a->tensor[k];
+    return NULL;
+}
+
 static bool ends(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);

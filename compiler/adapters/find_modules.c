@@ -126,9 +126,9 @@ static bool ends(const char *text, const char *end)
     return n > m && strcmp(text + n - m, end) == 0;
 }
 
-/* The module's name: that of its weight; of a weight that other modules read, too, or whose name
- * the exporter made up, that of the node's scope; where that tells no module, the weight's whole
- * name. */
+/* The module's name: that of its weight, which ONNX Runtime's builder spells in its own way; of a
+ * weight that other modules read, too, or whose name the exporter made up, that of the node's
+ * scope; where that tells no module, the weight's whole name. */
 static void name_module(const LsEditor *u, LsAdaptable *m)
 {
     const char *weight = ls_text(m->weight->name), *scope = scope_of(u, m->node);
@@ -137,7 +137,10 @@ static void name_module(const LsEditor *u, LsAdaptable *m)
                           : NULL;
     const bool by_scope = scope != NULL && (own == NULL || ls_edit_reads(u, weight) > 1);
 
-    m->module = by_scope ? scope : own;
+    if (m->kind == LS_MODULE_PRODUCT)
+        m->module = ls_scope_of_builder(u->cx->arena, weight);
+    if (m->module == NULL)
+        m->module = by_scope ? scope : own;
     if (m->module == NULL && !ls_source_made_up(weight))
         m->module = weight;
 }

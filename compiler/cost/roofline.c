@@ -353,7 +353,9 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
                 .flops = ls_node_flops(g, n),
                 .read = read_bytes(g, n, real_bytes),
                 .written = written_bytes(g, n, real_bytes)};
-    if (node->computed != NULL && node->computed->product == NULL)
+    if (node->computed != NULL && node->computed->codes != NULL)
+        w.packing = node->computed->times * (double)node->computed->codes->count;
+    else if (node->computed != NULL && node->computed->product == NULL)
         w.packing = node->computed->times * body_flops(node->computed->body);
     if (kernel == LS_K_CONV && way == LS_WAY_WINOGRAD)
         winograd_work(g, n, real_bytes, &w);

@@ -5,6 +5,7 @@
 #include "base/heap.h"
 #include "base/plain_text.h"
 #include "compiler/inspect/onnx_inspect_report.h"
+#include "compiler/onnx/onnx_caches.h"
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/onnx/onnx_order.h"
 #include "compiler/onnx_file/onnx_tensor.h"
@@ -53,20 +54,36 @@ static bool shaped(const LsImportOptions *o, const char *input)
     return false;
 }
 
-/* Gives every input of known rank a full shape; open dimensions are 1, unless the options say
- * more. */
+/* The number of new tokens, by the options or the file; else 1. */
+static int64_t tokens(const Onnx__GraphProto *g, const LsImportOptions *o)
+{
+    const Onnx__ValueInfoProto *p = ls_cache_tokens(g);
+    const Onnx__TensorShapeProto__Dimension *d = p != NULL ? ls_inspect_shape(p)->dim[1] : NULL;
+    for (int i = 0; p != NULL && i < o->nshape; i++)
+        if (strcmp(o->shape[i].input, ls_text(p->name)) == 0 && o->shape[i].shape.rank > 1)
+            return o->shape[i].shape.dim[1];
+    for (int i = 0; d != NULL && i < o->ndim; i++)
+        if (strcmp(o->dim[i].name, ls_inspect_symbol(d)) == 0)
+            return o->dim[i].size;
+    return d != NULL && !ls_inspect_is_open(d) ? d->dim_value : 1;
+}
+
+/* Gives every input of known rank a full shape, but for caches without tokens; open dimensions are
+ * 1, unless the options say more. */
 static void bind_open(LsInspectReport *r, LsImportOptions *o)
 {
     const Onnx__GraphProto *g = r->m->graph;
     LsShapeBinding *list =
         ls_arena_alloc(r->cx->arena, g->n_input + (size_t)o->nshape + 1, sizeof *list);
     int n = o->nshape;
+    const bool caches = ls_cache_any(o, g);
     if (n > 0)
         memcpy(list, o->shape, (size_t)n * sizeof *list);
     for (size_t i = 0; i < g->n_input; i++) {
         const char *name = ls_text(g->input[i]->name);
         const Onnx__TensorShapeProto *s = ls_inspect_shape(g->input[i]);
-        if (r->m->maker[ls_names_find(&r->m->names, name)] != LS_MADE_INPUT || shaped(o, name))
+        if (r->m->maker[ls_names_find(&r->m->names, name)] != LS_MADE_INPUT || shaped(o, name)
+            || ls_cache_is_empty(o, g->input[i]))
             continue;
         if (s == NULL || s->n_dim > LS_MAX_RANK) {
             ls_names_add(&r->open, ls_arena_printf(r->cx->arena, "--shape %s=AxBx...", name));
@@ -78,6 +95,10 @@ static void bind_open(LsInspectReport *r, LsImportOptions *o)
             shape.dim[k] = ls_inspect_is_open(s->dim[k]) ? 1 : s->dim[k]->dim_value;
             if (!ls_inspect_is_open(s->dim[k]) || (k == 0 && o->batch > 0 && !bound(o, symbol))) {
                 shape.dim[k] = ls_inspect_is_open(s->dim[k]) ? o->batch : shape.dim[k];
+                continue;
+            }
+            if (caches && ls_cache_is_total(symbol) && !bound(o, symbol)) {
+                shape.dim[k] = tokens(g, o);
                 continue;
             }
             for (int d = 0; d < o->ndim; d++)
@@ -232,7 +253,8 @@ static void try_import(LsInspectReport *r, const LsImportOptions *given)
 static void find_data(LsInspectReport *r)
 {
     LsDataFolder from = {.dir = r->m->dir, .home = r->m->home};
-    LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};     /* already reported */
+    LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1,      /* already reported */
+                   .packed = r->cx->packed};
     for (size_t i = 0; i < r->m->graph->n_initializer; i++)
         ls_tensor_check(&quiet, LS_NOWHERE, &from, r->m->graph->initializer[i]);
     r->missing = from.nmissing > 0;

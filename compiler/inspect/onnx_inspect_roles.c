@@ -104,6 +104,11 @@ void ls_inspect_roles_json(cJSON *o, const LsDecisions *d)
         cJSON_AddStringToObject(row, "statistics", ls_bn_by_text[d->bn[k].by]);
         cJSON_AddItemToArray(norms, row);
     }
+    if (d->nempty > 0) {
+        cJSON *caches = cJSON_AddObjectToObject(o, "caches");
+        cJSON_AddNumberToObject(caches, "empty_inputs", d->nempty);
+        cJSON_AddNumberToObject(caches, "outputs_left_out", d->nextended);
+    }
     stops = cJSON_AddArrayToObject(o, "stopped_gradients");
     for (uint32_t k = 0; k < d->nstop; k++) {
         cJSON *row = cJSON_CreateObject();

@@ -3,6 +3,7 @@
 #ifndef LS_COMPILER_IR_ATTRIBUTES_H
 #define LS_COMPILER_IR_ATTRIBUTES_H
 
+#include "compiler/ir/packed.h"
 #include "compiler/ir/types.h"
 
 typedef struct {                /* convolutions and pooling; spatial axis d is tensor axis 2 + d */
@@ -81,7 +82,16 @@ typedef enum {
     LS_THEN_SUM_A, LS_THEN_SUM_B,   /* result 1: sums of that operand over the inner axis */
     LS_THEN_ADD,                /* plus operand 3, of the result's shape */
 } LsThen;
-typedef struct { bool trans_a, trans_b; double alpha, beta; LsThen then; } LsGemmAttr;
+/* part: MATMUL: rows from .. of A of `of` rows, whose other rows are multiplied by other nodes; the
+ * gradient of B is the sum of theirs, as MATMUL_PART. MATMUL_PART: terms from .. of a sum of `of`
+ * terms. of 0: the parts of the sum do not end at ends of its blocks, and add up by themselves. */
+typedef struct {
+    bool trans_a, trans_b;
+    double alpha, beta;
+    LsThen then;
+    bool part;
+    int64_t of, from;
+} LsGemmAttr;
 /* alpha, beta, min, max, epsilon, ratio. Random numbers of a batch that is cut into parts: `parts`
  * of them, and the elements of a part that follow each other (LsRun.slice); parts 0: not cut */
 typedef struct { double a, b; bool tanh; int64_t parts, inner; LsCounted counted; } LsScalarAttr;
@@ -144,11 +154,15 @@ typedef struct {                /* updates: compiler/ir/loss.def */
     int64_t each;               /* RUNNING_STAT, PART_STAT of an unbiased variance: LsCounted.each;
                                  * else 0 */
     bool skips;                 /* nothing is written if `factor` is negative */
+    bool stays;                 /* ACCUMULATE: the result lies where the accumulator does, and takes
+                                 * no memory */
     bool sliced;                /* updates the elements of one rank: run->count of them */
     LsScaleAttr rule;           /* LOSS_SCALE */
     int many;                   /* > 1: updates that many tensors; the operands of one update follow
                                  * those of the other (codegen/cuda/updates.h); else one tensor */
 } LsUpdateAttr;
+/* UNPACK: its codes (compiler/ir/packed.h), and the shape of what they stand for. */
+typedef struct { LsPackedCodes codes; LsShape shape; } LsUnpackAttr;
 typedef struct LsFused LsFused;                             /* compiler/passes/fuse.h */
 typedef struct { const LsFused *body; } LsFusedAttr;
 
@@ -164,6 +178,7 @@ typedef union LsAttr {
     LsRoiAttr roi; LsGemmAttr gemm;
     LsScalarAttr scalar; LsAttentionAttr attention;
     LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused;
+    LsUnpackAttr unpack;
     LsType cast;
 } LsAttr;
 

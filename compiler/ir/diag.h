@@ -28,6 +28,9 @@ typedef struct LsCtx {          /* one compilation; the compiler has no globals 
     int exit_code;              /* of the first error, by errors.def */
     struct LsParsed *parsed;    /* the model file last read (onnx_wire.c): it is read for several
                                  * purposes */
+    struct LsPackedTensors *packed;     /* weights of that file that a program keeps in few bits
+                                         * (compiler/packed/packed_tensor.h); NULL: there are
+                                         * none */
 } LsCtx;
 
 /* The place of a message. Any field may be absent (NULL, -1). */

@@ -48,6 +48,9 @@ typedef struct LsValue {
     int64_t columns;        /* valid columns of its last axis, where the axis was widened
                              * (codegen/cuda/pad_classes.h); 0: all */
     int64_t rows_behind;    /* state: rows of zeros appended behind it (likewise) */
+    struct LsPackedTensor *packed;      /* state of the file that a program keeps in codes,
+                                 * and later those codes (compiler/passes/unpack_weights.c); NULL:
+                                 * it is none */
     LsNodeId def;           /* defining node; none for inputs, state and constants */
     const void *data;       /* constants, and initial values of state: row-major in logical order,
                              * real as float, I64, I32, BOOL as uint8_t. NULL: zeros (state), or
@@ -184,6 +187,8 @@ typedef struct LsGraph {
     int64_t batch;              /* dim 0 of the first model input; 1: the inputs are one sample */
     bool training;              /* false: evaluation form */
     LsObjective objective;
+    LsValueId segments;         /* --segments: the input that says which tokens of a row are one
+                                 * sample; none: each row is one */
     LsScalingState scaling;
     LsPrivacy privacy;          /* the gradients of an update's micro-batches then add up as they
                                  * are */

@@ -28,6 +28,7 @@ typedef enum {
     LS_K_UPDATE,    /* pointwise, writes state in place */
     LS_K_MOVE,      /* transpose, slice, pad, concat, tile, layout conversion: copies by index */
     LS_K_GATHER, LS_K_RESIZE, LS_K_SAMPLE, LS_K_POOL,
+    LS_K_UNPACK,    /* reals from codes */
     LS_K_SCAN,      /* scans and largest elements: lines along one axis, each computed in
                      * sequence */
     LS_K_SOFTMAX,   /* softmax, log-softmax, their gradients: rows along one axis */

@@ -82,12 +82,14 @@ typedef enum {
     LS_FREE_ADAMW,
     LS_ADAM8,
     LS_ADAM4,
+    LS_APOLLO,
+    LS_APOLLO_MINI,
     LS_OPT_NONE,
     LS_NOPTIMIZERS
 } LsOptimizerKind;
 
-/* at least 0; and below 1; without a value */
-typedef enum { LS_SET_POSITIVE, LS_SET_PART, LS_SET_FLAG } LsSettingKind;
+/* at least 0; and below 1; without a value; a whole number of at least 1 */
+typedef enum { LS_SET_POSITIVE, LS_SET_PART, LS_SET_FLAG, LS_SET_WHOLE } LsSettingKind;
 typedef struct LsSetting {
     const char *name;           /* as users give it; NULL: no more */
     const char *hyper;          /* its name in LsHyper; NULL: the learning rate */

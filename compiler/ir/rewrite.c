@@ -18,6 +18,7 @@ static void copy_value(LsRewrite *r, uint32_t i)
     r->to->value[id.i].rank_sum = v->rank_sum;
     r->to->value[id.i].rank_levels = v->rank_levels;
     r->to->value[id.i].sliced = v->sliced;
+    r->to->value[id.i].packed = v->packed;
     r->map[i] = id;
 }
 
@@ -89,6 +90,7 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
         ls_graph_origin(r.to,
                         (LsOrigin){node->phase, node_map[node->fwd.i], node->onnx, node->name});
         r.image.i = 0;
+        r.forward = node_map[node->fwd.i];
         if (!visit(&r, n))
             ls_rewrite_copy(&r, n);
         node_map[n.i].i = r.image.i != 0 ? r.image.i : r.to->nnode - 1;
@@ -104,6 +106,7 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
     result.objective.loss = r.map[g->objective.loss.i];
     result.objective.weight = r.map[g->objective.weight.i];
     result.objective.label = r.map[g->objective.label.i];
+    result.segments = r.map[g->segments.i];
     result.scaling.scale = r.map[g->scaling.scale.i];
     result.scaling.counter = r.map[g->scaling.counter.i];
     result.scaling.skips = r.map[g->scaling.skips.i];

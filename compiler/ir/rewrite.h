@@ -14,6 +14,8 @@ typedef struct LsRewrite {
     LsGraph *to;
     LsValueId *map;         /* by old value id */
     void *user;
+    LsNodeId forward;       /* of the node that is visited: the image of the node it
+                             * differentiates */
     LsNodeId image;         /* set by visit: the image of the node, unless it is the last node after
                              * the visit */
 } LsRewrite;

@@ -14,8 +14,8 @@ typedef struct { int rank; int64_t dim[LS_MAX_RANK]; } LsShape;
 /* LS_REAL is float, or double when the program is built with --precision=f64. LS_BF16 and LS_F16
  * are reals that are stored in 16 bits: every element is a number of that format. Kernels compute
  * with them as with LS_REAL. Only results of nodes have these types
- * (compiler/passes/mixed_precision.c). LS_U8: bytes with codes, of an optimizer's state alone
- * (compiler/ir/optimizer.h). */
+ * (compiler/passes/mixed_precision.c), and moments of optimizers LS_BF16. LS_U8: bytes with codes,
+ * of an optimizer's state alone (compiler/ir/optimizer.h). */
 typedef enum { LS_REAL, LS_I64, LS_I32, LS_BOOL, LS_BF16, LS_F16, LS_U8, LS_NTYPES } LsType;
 static inline bool ls_is_16(LsType t) { return t == LS_BF16 || t == LS_F16; }
 static inline bool ls_is_float(LsType t) { return t == LS_REAL || ls_is_16(t); }

@@ -29,6 +29,8 @@ typedef struct LsImportOptions {
     struct LsAdapters *adapters;        /* --lora, --adapter: added to the file when it is first
                                          * opened; what they train is trained, and nothing else;
                                          * NULL: none */
+    const struct LsPackChoice *pack; uint32_t npack;    /* --quantize-frozen: weights that are kept
+                                         * in few bits, where they are not trained */
     bool tie_identity;          /* an Identity of an initializer stays one parameter */
     bool verbose;               /* warnings name every tensor, not just the first ones */
     bool located;               /* do not load initial values, but they must be there: a program

@@ -37,6 +37,9 @@ typedef struct LsDecisions {
     LsDecision *tensor; uint32_t ntensor;
     LsBnDecision *bn; uint32_t nbn, cap_bn;
     LsStopDecision *stop; uint32_t nstop, cap_stop;
+    /* inputs of past keys and values without tokens, and outputs that would extend them; the name
+     * of their length, or "" (onnx_caches.h) */
+    uint32_t nempty, nextended; const char *past;
 } LsDecisions;
 
 extern const char *const ls_role_name[LS_NROLES];

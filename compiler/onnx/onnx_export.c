@@ -13,6 +13,7 @@
 #include "compiler/onnx/onnx_stops.h"
 #include "compiler/onnx_file/onnx_subgraph.h"
 #include "compiler/onnx_file/onnx_wire_field.h"
+#include "compiler/packed/packed_tensor.h"
 
 #include <string.h>
 
@@ -48,6 +49,15 @@ static Onnx__TensorProto *add_float(Export *e, const char *name, const int64_t *
     return e->list[e->nlist++] = t;
 }
 
+/* The tensor is a hole in the file, of float32; its values are read when the codes are made. */
+static bool take_packed(Export *e, Onnx__TensorProto *t, LsPackedTensor *p)
+{
+    if (p->code == NULL && !ls_tensor_stored(e->cx, LS_NOWHERE, &e->data, t, &p->values))
+        return false;
+    ls_tensor_hollow(t, (size_t)p->codes.count * sizeof(float));
+    return true;
+}
+
 /* Data of other reals stay as they are until they are written: they may be most of a file. */
 static bool take_real(Export *e, Onnx__TensorProto *t)
 {
@@ -64,6 +74,12 @@ static bool take_initializers(Export *e)
     for (size_t i = 0; i < g->n_initializer; i++) {
         Onnx__TensorProto *t = g->initializer[i];
         bool real = ls_onnx_type_is_float(t->data_type);
+        LsPackedTensor *packed = ls_packed_named(e->cx->packed, ls_text(t->name));
+        if (packed != NULL && packed->used) {
+            good &= take_packed(e, t, packed);
+            e->list[e->nlist++] = t;
+            continue;
+        }
         good &= real ? take_real(e, t)
                      : ls_tensor_embed(e->cx, LS_NOWHERE, &e->data, t);
         e->list[e->nlist++] = t;
@@ -249,10 +265,33 @@ static size_t add_head(LsCtx *cx, LsOnnxForm *f, uint32_t number, size_t content
     return n;
 }
 
+static size_t head_of(uint32_t number, size_t content)
+{
+    unsigned char head[LS_WIRE_HEAD];
+    return (size_t)(ls_wire_put_head(head, number, content) - head);
+}
+
+/* Gives a tensor a comment of blanks, so that its data lie at a multiple of 64 bytes: a program may
+ * read them where they are. bytes: before the tensor. */
+static void pad_tensor(LsCtx *cx, Onnx__TensorProto *t, int64_t bytes, size_t raw)
+{
+    static const char blanks[] = "                                                                ";
+    enum { LARGE = 1 << 16, LINE = 64 };
+    _Static_assert(sizeof blanks > LINE, "a line of blanks");
+    if (raw < LARGE || ls_text(t->doc_string)[0] != '\0')
+        return;
+    for (int k = 0; k < LINE; k++) {
+        t->doc_string = k > 0 ? ls_arena_printf(cx->arena, "%.*s", k, blanks) : NULL;
+        const size_t own = onnx__tensor_proto__get_packed_size(t) + head_of(FIELD_RAW_DATA, raw);
+        if (((size_t)bytes + head_of(FIELD_INITIALIZER, own + raw) + own) % LINE == 0)
+            return;
+    }
+    t->doc_string = NULL;
+}
+
 /* An initializer: its other fields, then its raw data. The slot is relative to the first byte. */
 static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
 {
-    unsigned char head[LS_WIRE_HEAD];
     const int own = t->data_type;
     const bool has_raw = t->has_raw_data;
     const bool wide = has_raw && own != FLOAT && ls_onnx_type_is_float(own);
@@ -262,8 +301,9 @@ static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
         t->data_type = FLOAT;
     }
     t->has_raw_data = false;
-    const size_t head_bytes =
-        has_raw ? (size_t)(ls_wire_put_head(head, FIELD_RAW_DATA, raw.len) - head) : 0;
+    if (has_raw && raw.data != NULL)
+        pad_tensor(cx, t, f->bytes, raw.len);
+    const size_t head_bytes = has_raw ? head_of(FIELD_RAW_DATA, raw.len) : 0;
     add_head(cx, f, FIELD_INITIALIZER,
              onnx__tensor_proto__get_packed_size(t) + head_bytes + (has_raw ? raw.len : 0));
     add_message(cx, f, &t->base);
@@ -272,7 +312,7 @@ static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
         return;
     add_head(cx, f, FIELD_RAW_DATA, raw.len);
     if (t->data_type == FLOAT)
-        f->slot[f->nslot++] = (LsOnnxSlot){ls_text(t->name), f->bytes, (int64_t)raw.len};
+        f->slot[f->nslot++] = (LsOnnxSlot){ls_text(t->name), f->bytes, (int64_t)raw.len, 0};
     add_piece(cx, f, raw.data, raw.len);
     f->piece[f->npiece - 1].widen = wide ? own : 0;
 }
@@ -281,24 +321,54 @@ static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
 static void add_tail(LsCtx *cx, LsOnnxForm *f, const LsAdapters *a, Onnx__TensorProto *const *list,
                      size_t n)
 {
-    const int64_t model = f->bytes;
     for (size_t i = 0; i < n; i++) {
         const char *name = ls_text(list[i]->name);
         if (!ls_adapters_made(a, name))
             continue;
-        f->slot[f->nslot++] = (LsOnnxSlot){name, f->bytes, (int64_t)list[i]->raw_data.len};
+        f->slot[f->nslot++] = (LsOnnxSlot){name, f->bytes, (int64_t)list[i]->raw_data.len, 0};
         add_piece(cx, f, list[i]->raw_data.data, list[i]->raw_data.len);
     }
-    f->tail = f->bytes - model;
 }
 
-/* The model, its graph, the graph's initializers: protocol buffers take fields in any order.
- * merged: whose tensors are left out; NULL: none are. */
-static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, LsOnnxForm *f)
+/* Codes of weights lie behind it, too. */
+static void add_codes(LsCtx *cx, LsOnnxForm *f)
+{
+    static const unsigned char zeros[64];
+    for (uint32_t k = 0; cx->packed != NULL && k < cx->packed->n; k++) {
+        const LsPackedTensor *t = cx->packed->tensor[k];
+        const int64_t bytes = ls_packed_parts(&t->codes).end;
+        if (!t->used)
+            continue;
+        add_piece(cx, f, zeros, (size_t)(-(f->bytes + f->shift) & 63));
+        f->slot[f->nslot++] =
+            (LsOnnxSlot){ls_arena_printf(cx->arena, "%s.codes", t->name), f->bytes, bytes, 0};
+        add_piece(cx, f, NULL, (size_t)bytes);
+        f->piece[f->npiece - 1].packed = t;
+    }
+}
+
+/* So do the values with which further members of an ensemble begin. */
+static void add_further(LsCtx *cx, LsOnnxForm *f, const LsAdapters *a)
+{
+    for (uint32_t i = 0; i < f->nslot; i++) {
+        const LsAdapterTensor *t = ls_adapters_tensor(a, f->slot[i].name);
+        if (t == NULL || t->further == NULL)
+            continue;
+        f->slot[i].further = f->bytes;
+        for (uint32_t k = 0; k < a->nfurther; k++)
+            add_piece(cx, f, (const unsigned char *)t->further[k], (size_t)f->slot[i].bytes);
+    }
+}
+
+/* The model, its graph, the graph's initializers: protocol buffers take fields in any order. of:
+ * adapters, whose tensors are left out if they are merged; NULL: there are none. */
+static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *of, LsOnnxForm *f)
 {
     LsCtx *cx = e->cx;
+    const LsAdapters *merged = of != NULL && of->merge ? of : NULL;
     Onnx__GraphProto *g = p->graph;
-    LsOnnxForm inner = {.slot = ls_arena_alloc(cx->arena, e->nlist + 1, sizeof *inner.slot)};
+    const size_t slots = e->nlist + (cx->packed != NULL ? cx->packed->n : 0);
+    LsOnnxForm inner = {.slot = ls_arena_alloc(cx->arena, slots + 1, sizeof *inner.slot)};
     g->n_initializer = 0;
     add_message(cx, &inner, &g->base);
     for (size_t i = 0; i < e->nlist; i++)
@@ -308,14 +378,20 @@ static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, Ls
     *f = (LsOnnxForm){.slot = inner.slot, .nslot = inner.nslot};
     add_message(cx, f, &p->base);
     add_head(cx, f, FIELD_GRAPH, (size_t)inner.bytes);
+    f->shift = -f->bytes & 63;
     for (uint32_t i = 0; i < f->nslot; i++)
         f->slot[i].offset += f->bytes;
     for (uint32_t i = 0; i < inner.npiece; i++) {
         add_piece(cx, f, inner.piece[i].bytes, inner.piece[i].n);
         f->piece[f->npiece - 1].widen = inner.piece[i].widen;
     }
+    const int64_t model = f->bytes;
     if (merged != NULL)
         add_tail(cx, f, merged, e->list, e->nlist);
+    if (of != NULL)
+        add_further(cx, f, of);
+    add_codes(cx, f);
+    f->tail = f->bytes - model;
     p->graph = g;
     g->initializer = e->list;
     g->n_initializer = e->nlist;
@@ -341,14 +417,12 @@ bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, Ls
         return false;
     take_nodes(&e, o);
     drop_nodes(&e, g);
-    const LsAdapters *merged =
-        o->adapters != NULL && o->adapters->merge ? o->adapters : NULL;
-    if (merged != NULL)
-        ls_adapters_remove(merged, g);
+    if (o->adapters != NULL && o->adapters->merge)
+        ls_adapters_remove(o->adapters, g);
     ls_onnx_infer_form(cx->arena, p, other ? &m->names : NULL);
     drop_unread_constants(cx->arena, g);
     p->n_training_info = 0;
     p->ir_version = p->ir_version < 4 ? 4 : p->ir_version;  /* initializers need not be inputs */
-    lay_out(&e, p, merged, f);
+    lay_out(&e, p, o->adapters, f);
     return true;
 }

@@ -5,6 +5,7 @@
  * through Identity nodes. */
 #include "compiler/onnx/onnx_export_advice.h"
 
+#include "compiler/onnx/onnx_caches.h"
 #include "compiler/onnx/onnx_moving_buffers.h"
 #include "compiler/onnx/onnx_stops.h"
 
@@ -388,4 +389,5 @@ void ls_onnx_hints(LsImport *im)
     hint_dropout(im);
     ls_onnx_hint_lost_stops(im);
     ls_onnx_hint_moving_buffers(im);
+    ls_onnx_hint_caches(im);
 }

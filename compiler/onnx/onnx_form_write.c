@@ -2,6 +2,7 @@
 #include "compiler/onnx/onnx_form_write.h"
 
 #include "compiler/onnx_file/onnx_tensor.h"
+#include "compiler/packed/packed_tensor.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,16 +19,20 @@ static bool is_zero(const unsigned char *bytes, size_t n)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0;
 }
 
+static bool skip_hole(Writer *w)
+{
+    const off_t n = (off_t)w->hole;
+    w->hole = 0;
+    return n == 0 || fseeko(w->to, n, SEEK_CUR) == 0;
+}
+
 static bool put(Writer *w, const unsigned char *bytes, size_t n)
 {
     if (n == LS_ARENA_PART && is_zero(bytes, n)) {
         w->hole += n;
         return true;
     }
-    if (w->hole > 0 && fseeko(w->to, (off_t)w->hole, SEEK_CUR) != 0)
-        return false;
-    w->hole = 0;
-    return fwrite(bytes, 1, n, w->to) == n;
+    return skip_hole(w) && fwrite(bytes, 1, n, w->to) == n;
 }
 
 /* A file that ends with a hole gets its last byte. */
@@ -42,7 +47,11 @@ static bool put_piece(Writer *w, const LsOnnxPiece *p)
 {
     const size_t each = p->widen != 0 ? (size_t)ls_onnx_type_bytes(p->widen) : sizeof(float);
     bool ok = true;
-    for (size_t at = 0, n; at < p->n && ok; at += n) {
+    if (p->packed != NULL)
+        return skip_hole(w) && ls_packed_write(p->packed, w->cx->arena, w->to);
+    if (p->bytes == NULL)
+        w->hole += p->n;
+    for (size_t at = 0, n; p->bytes != NULL && at < p->n && ok; at += n) {
         n = p->n - at < LS_ARENA_PART ? p->n - at : LS_ARENA_PART;
         const unsigned char *from = p->bytes + at / sizeof(float) * each;
         if (p->widen != 0)

@@ -1,5 +1,6 @@
 /* compiler/onnx/onnx_import.c -- appends IR nodes in one pass over a file's nodes, in run order. */
 #include "compiler/onnx/onnx_import.h"
+#include "compiler/packed/packed_tensor.h"
 
 #include "compiler/fold/append.h"
 #include "compiler/onnx/import_state.h"
@@ -68,6 +69,14 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
     *to = (LsOnnxValue){
         .v = ls_value_add(cx, im->g, kind, name, type, &shape, data),
         .element = t->data_type, .stored = true};
+    LsPackedTensor *packed = ls_packed_named(cx->packed, name);
+    if (packed != NULL && said->role == LS_ROLE_FROZEN)
+        im->g->value[to->v.i].packed = packed;
+    else if (packed != NULL && packed->asked)
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION,
+                        "freeze it (--freeze), or train adapters beside it (--lora)",
+                        "--quantize-frozen: '%s' is trained, and codes of few bits cannot be",
+                        name);
     return true;
 }
 
@@ -457,6 +466,7 @@ static LsGraph *import_any(LsCtx *cx, const char *path, LsOnnxModel *m, const Ls
 
 LsGraph *ls_onnx_import_model(LsCtx *cx, LsOnnxModel *m, const LsImportOptions *o)
 {
+    cx->packed = m->packed;
     return import_any(cx, NULL, m, o);
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/onnx/onnx_inputs.h"
 
 #include "compiler/ir/graph.h"
+#include "compiler/onnx/onnx_caches.h"
 #include "compiler/onnx_file/onnx_tensor.h"
 
 #include <inttypes.h>
@@ -19,6 +20,9 @@ typedef struct Input {
     bool ranked;
     LsShape shape;              /* UNKNOWN where the file has no number */
     const Onnx__TensorShapeProto *dims; /* in the file, of that rank; NULL: not ranked there */
+    size_t at;                  /* in the file's list */
+    bool empty;                 /* a cache without past tokens: a constant without elements */
+    bool off;                   /* the switch of parts with caches, which have no tokens */
 } Input;
 
 /* The name of dimension k; "": it has none. */
@@ -70,7 +74,7 @@ static bool read_input(LsCtx *cx, Input *in, const Onnx__ValueInfoProto *p)
                         "supported)",
                         in->name);
     in->type = p->type->tensor_type->elem_type;
-    if (!ls_onnx_type(in->type, &type))
+    if (!in->empty && !ls_onnx_type(in->type, &type))
         return ls_error(cx, LS_NOWHERE, LS_E_TYPE,
                         "programs train on numbers: cut the part behind this input out of the file "
                         "(onnx.utils.extract_model)",
@@ -263,6 +267,56 @@ static const char *flags_text(LsArena *a, const Input *in)
     return text;
 }
 
+/* ---- caches ---- */
+
+/* The size of dimension k, by its number or its name. */
+static int64_t size_of(const Bind *b, const Input *in, int k)
+{
+    const uint32_t id = symbol(in, k)[0] != '\0' ? ls_names_find(&b->symbol, symbol(in, k)) : 0;
+    return in->shape.dim[k] == UNKNOWN && id != 0 ? b->size[id] : in->shape.dim[k];
+}
+
+/* Without past tokens there are as many tokens in all as new ones. */
+static bool bind_totals(Bind *b)
+{
+    const Onnx__ValueInfoProto *p = ls_cache_tokens(b->im->m->graph);
+    int64_t tokens = UNKNOWN;
+    bool empty = false, good = true;
+    for (uint32_t i = 0; i < b->ninput; i++) {
+        const Input *in = &b->input[i];
+        empty |= in->empty;
+        if (p != NULL && strcmp(in->name, ls_text(p->name)) == 0 && in->shape.rank > 1)
+            tokens = size_of(b, in, 1);
+    }
+    for (uint32_t i = 0; i < b->ninput && empty && tokens != UNKNOWN; i++)
+        for (int k = 0; k < b->input[i].shape.rank; k++)
+            if (ls_cache_is_total(symbol(&b->input[i], k))
+                && size_of(b, &b->input[i], k) == UNKNOWN)
+                good &= bind_symbol(b, symbol(&b->input[i], k), tokens, "the sequence");
+    return good;
+}
+
+/* The constant in the place of a cache, or of the switch. Dimensions that nothing gives are 0, too,
+ * so that what is computed from them is refused. */
+static void add_constant(Bind *b, Input *in)
+{
+    LsImport *im = b->im;
+    LsDecisions *d = im->decisions;
+    for (int k = 0; k < in->shape.rank; k++)
+        in->shape.dim[k] = size_of(b, in, k);
+    const Onnx__ValueInfoProto *p = im->m->graph->input[in->at];
+    if (in->empty) {
+        const int axis = ls_cache_axis(p);
+        in->shape.dim[axis] = 0;
+        d->past = d->nempty++ == 0 ? symbol(in, axis) : d->past;
+    }
+    const int64_t n = in->empty ? 1 : ls_count(&in->shape);
+    const LsValueId v =
+        ls_value_add(im->cx, im->g, LS_V_CONST, in->name, in->empty ? LS_REAL : LS_BOOL, &in->shape,
+                     ls_arena_alloc(im->g->arena, (size_t)n, sizeof(float)));
+    im->value[ls_names_find(&im->m->names, in->name)] = (LsOnnxValue){.v = v, .element = in->type};
+}
+
 static bool settle(Bind *b, Input *in)
 {
     LsCtx *cx = b->im->cx;
@@ -330,11 +384,15 @@ bool ls_onnx_bind_inputs(LsImport *im)
     Bind b = {.im = im, .symbol = {.arena = cx->arena},
               .input = ls_arena_alloc(cx->arena, p->n_input, sizeof(Input))};
     bool good = true;
+    const bool caches = ls_cache_any(im->o, p);
     for (size_t i = 0; i < p->n_input; i++) {
         uint32_t id = ls_names_find(&im->m->names, ls_text(p->input[i]->name));
         if (im->m->maker[id] != LS_MADE_INPUT || im->value[id].poison)
             continue;
         im->value[id].poison = true;    /* until the input is added */
+        b.input[b.ninput].at = i;
+        b.input[b.ninput].empty = ls_cache_is_empty(im->o, p->input[i]);
+        b.input[b.ninput].off = caches && ls_cache_is_switch(p->input[i]);
         bool read = read_input(cx, &b.input[b.ninput], p->input[i]);
         b.ninput += read;
         good &= read;
@@ -345,12 +403,21 @@ bool ls_onnx_bind_inputs(LsImport *im)
     good &= apply_batch(&b);
     good &= check_dim_flags(&b);
     good &= cut_batch(&b);
+    good &= bind_totals(&b);
     g->input = ls_arena_alloc(cx->arena, b.ninput + 1, sizeof *g->input);
     for (uint32_t i = 0; i < b.ninput; i++) {
         Input *in = &b.input[i];
         LsType type;
+        if (in->empty) {
+            add_constant(&b, in);
+            continue;
+        }
         if (!settle(&b, in)) {
             good = false;
+            continue;
+        }
+        if (in->off) {
+            add_constant(&b, in);
             continue;
         }
         ls_onnx_type(in->type, &type);

@@ -32,6 +32,7 @@ typedef struct LsOnnxModel {
     LsReport *report;           /* sorts diagnostics by node; NULL: none */
     int opset;                  /* of domain "" */
     const LsOnnxSources *sources;       /* the file's notes on the origin of its tensors */
+    struct LsPackedTensors *packed;     /* weights that may be kept in few bits */
     const LsOnnxEdits *edits;           /* effects of the exporter that were undone */
     LsOnnxFlat *node; uint32_t nnode, cap_node;
     LsNames functions, taken; /* local functions as DOMAIN:NAME; names that inlining must not use */

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "compiler/adapters/adapt.h"
+#include "compiler/adapters/pack_modules.h"
 #include "compiler/onnx_file/onnx_domain.h"
 #include "compiler/onnx/onnx_function.h"
 #include "compiler/onnx_file/onnx_subgraph.h"
 #include "compiler/onnx_repair/low_bit_weights.h"
+#include "compiler/packed/packed_tensor.h"
 #include "compiler/onnx_repair/unmerge_parameters.h"
 
 static bool check_versions(LsCtx *cx, const Onnx__ModelProto *p, int opset)
@@ -57,6 +59,8 @@ static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOption
     const LsDataFolder data = {.dir = m->dir, .home = m->home};
     Onnx__GraphProto *g = m->proto->graph;
     ls_subgraph_hoist(cx->arena, g);
+    cx->packed = ls_arena_alloc(cx->arena, 1, sizeof *cx->packed);
+    cx->packed->arena = cx->arena;
     LsOnnxEdits *few = ls_arena_alloc(cx->arena, 1, sizeof *few);
     LsEditor low = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = few};
     ls_edit_index(&low);
@@ -68,12 +72,11 @@ static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOption
         (LsOnnxEdits *)ls_onnx_untie(cx, m->proto, data, m->sources, o->tie_identity);
     e->unpacked = few->unpacked;
     e->nunpacked = few->nunpacked;
-    if (o->adapters == NULL)
-        return e;
     LsEditor u = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = e,
                   .weightless = o->weightless};
     ls_edit_index(&u);
-    const bool ok = ls_adapt(&u, o->adapters, m->opset);
+    const bool ok = ls_pack_modules(&u, o->pack, o->npack)
+                    && (o->adapters == NULL || ls_adapt(&u, o->adapters, m->opset));
     ls_edit_finish(&u);
     return ok ? e : NULL;
 }
@@ -95,5 +98,6 @@ LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, const LsImportOptions *o)
     if (*edits == NULL)
         *edits = change(cx, m, o);
     m->edits = *edits;
+    m->packed = cx->packed;
     return m->edits != NULL && ls_onnx_inline(cx, m) ? m : NULL;
 }

@@ -3,6 +3,7 @@
 #include "compiler/onnx/onnx_outputs.h"
 
 #include "compiler/ir/graph.h"
+#include "compiler/onnx/onnx_caches.h"
 #include "compiler/onnx_file/onnx_tensor.h"
 
 #include <inttypes.h>
@@ -101,6 +102,10 @@ bool ls_onnx_add_outputs(LsImport *im)
     for (size_t i = 0; i < p->n_output; i++) {
         uint32_t id = ls_names_find(&im->m->names, ls_text(p->output[i]->name));
         const LsOnnxValue *v = &im->value[id];
+        if (im->decisions->nempty > 0 && ls_cache_is_extended(ls_text(p->output[i]->name))) {
+            im->decisions->nextended++;
+            continue;
+        }
         if (ls_is(v->v)) {
             good &= check_type(im, p->output[i], v->v);
             g->output[g->noutput++] = v->v;

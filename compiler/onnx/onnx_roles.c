@@ -24,6 +24,7 @@
 enum {                          /* the use of an operand by the operator that reads it */
     WEIGHT = 1, STATISTIC = 2, SETTING = 4, EXPONENT = 8, NO_GRADIENT = 16, OTHER = 32,
     BOUND = 64,                 /* a setting that is trained only on request */
+    ANGLES = 256,               /* cosines or sines of positions: likewise, and no parameter */
     DECIDES = 128               /* the number of a loop's iterations or an If's branch is computed
                                  * from it */
 };
@@ -46,10 +47,12 @@ static const Use table[] = {
     {LS_MICROSOFT "EmbedLayerNormalization", 0x7c, WEIGHT}, {LS_MICROSOFT "FastGelu", 0x02, WEIGHT},
     {LS_MICROSOFT "FusedConv", 0x06, WEIGHT},    {LS_MICROSOFT "FusedGemm", 0x07, WEIGHT},
     {LS_MICROSOFT "FusedMatMul", 0x03, WEIGHT},  {LS_MICROSOFT "MultiHeadAttention", 0x08, WEIGHT},
+    {LS_MICROSOFT "GroupQueryAttention", 0x180, ANGLES},
+    {LS_MICROSOFT "GroupQueryAttention", 0xc000, WEIGHT},
     {LS_MICROSOFT "SkipLayerNormalization", 0x1c, WEIGHT},
     {LS_MICROSOFT "SkipSimplifiedLayerNormalization", 0x0c, WEIGHT},
-    {LS_MICROSOFT "RotaryEmbedding", 0x0c, BOUND},
-    {"Clip", 0x06, BOUND},                {"RotaryEmbedding", 0x06, BOUND},
+    {LS_MICROSOFT "RotaryEmbedding", 0x0c, ANGLES},
+    {"Clip", 0x06, BOUND},                {"RotaryEmbedding", 0x06, ANGLES},
     {"Pow", 0x02, EXPONENT},
     {"ConstantOfShape", 0x01, SETTING},   {"Dropout", 0x06, SETTING},
     {"NonMaxSuppression", 0x1c, SETTING}, {"OneHot", 0x06, SETTING},
@@ -112,7 +115,7 @@ bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name)
  * may initialise a parameter. */
 static bool is_mask(LsImport *im, const Onnx__TensorProto *t, int64_t count)
 {
-    LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
+    LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1, .packed = im->cx->packed};
     LsDataFolder from = {.dir = im->m->dir, .home = im->m->home};
     LsReals r;
     bool differ = false, mask = ls_reals_open(&r, &quiet, LS_NOWHERE, &from, t);
@@ -227,7 +230,9 @@ static LsVerdict unsaid(const Tensor *t)
         return verdict(LS_ROLE_STATISTIC, "running mean or variance of a batch norm");
     if (strncmp(t->name, "onnx::", 6) == 0 && t->im->nmade_up++ == 0)
         t->im->made_up = t->name;
-    if (only(t, SETTING | NO_GRADIENT | BOUND))
+    if (only(t, ANGLES))
+        return verdict(LS_ROLE_CONSTANT, "the angles of positions");
+    if (only(t, SETTING | NO_GRADIENT | BOUND | ANGLES))
         return without_gradient(t, !made && (t->uses & BOUND) != 0);
     if (made)
         return made_up(t);
@@ -362,7 +367,8 @@ void ls_onnx_decide(LsImport *im)
     im->verdict = ls_arena_alloc(im->cx->arena, im->m->names.n + 1, sizeof *im->verdict);
     collect_uses(im, uses);
     for (size_t i = 0; i < g->n_initializer; i++) {
-        LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
+        LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1,
+                       .packed = im->cx->packed};
         Tensor t = {.im = im, .proto = g->initializer[i], .name = ls_text(g->initializer[i]->name)};
         uint32_t id = ls_names_find(&im->m->names, t.name);
         LsType type;

@@ -6,6 +6,8 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/onnx_file/onnx_wire.h"
+#include "compiler/packed/half_bits.h"
+#include "compiler/packed/packed_tensor.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -82,27 +84,6 @@ bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape 
     return true;
 }
 
-static float half_to_float(uint16_t h)
-{
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 1023;
-    if (exponent == 0) {
-        float tiny = (float)mantissa * 0x1p-24f;
-        return sign != 0 ? -tiny : tiny;
-    }
-    uint32_t bits = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | mantissa << 13;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-static float bfloat_to_float(uint16_t h)
-{
-    uint32_t bits = (uint32_t)h << 16;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
 /* Element i of raw data as a double (reals) or an integer. */
 static double raw_real(int data_type, const unsigned char *p)
 {
@@ -112,8 +93,8 @@ static double raw_real(int data_type, const unsigned char *p)
     switch (data_type) {
     case DT(DOUBLE):  memcpy(&d, p, 8); return d;
     case DT(FLOAT):   memcpy(&f, p, 4); return f;
-    case DT(FLOAT16): memcpy(&h, p, 2); return half_to_float(h);
-    default:          memcpy(&h, p, 2); return bfloat_to_float(h);
+    case DT(FLOAT16): memcpy(&h, p, 2); return ls_half_value(h);
+    default:          memcpy(&h, p, 2); return ls_brain_value(h);
     }
 }
 
@@ -203,15 +184,19 @@ static const void *from_typed(LsCtx *cx, const Onnx__TensorProto *t, size_t coun
         case F_UINT64: store(k->type, to, i, 0, (int64_t)t->uint64_data[i]); break;
         default:
             store(k->type, to, i, t->data_type == DT(BFLOAT16)
-                                      ? bfloat_to_float((uint16_t)t->int32_data[i])
-                                      : half_to_float((uint16_t)t->int32_data[i]),
+                                      ? ls_brain_value((uint16_t)t->int32_data[i])
+                                      : ls_half_value((uint16_t)t->int32_data[i]),
                   t->int32_data[i]);
         }
     return to;
 }
 
 /* The place of a tensor's data, after a check that they exist. */
-typedef struct Data { size_t count; bool external, raw; } Data;
+typedef struct Data {
+    size_t count;
+    bool external, raw;
+    const LsPackedTensor *packed;       /* not NULL: the file has codes in its place */
+} Data;
 
 static bool find_data(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, Data *d)
 {
@@ -225,6 +210,7 @@ static bool find_data(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, Data *d
     if (t->segment != NULL)
         return ls_error(cx, at, LS_E_UNSUPPORTED, NULL, "tensor '%s' is stored in segments", name);
     d->external = t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    d->packed = d->external && t->n_external_data == 0 ? ls_packed_named(cx->packed, name) : NULL;
     if (d->external)
         return true;
     d->raw = t->has_raw_data && (t->raw_data.len > 0 || typed_count(t, k->field) == 0);
@@ -237,12 +223,21 @@ static bool find_data(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, Data *d
     return true;
 }
 
+static const float *unpacked(LsCtx *cx, const Data *d)
+{
+    float *to = ls_arena_alloc(cx->arena, d->count + 1, sizeof *to);
+    ls_packed_values(d->packed, to);
+    return to;
+}
+
 const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t)
 {
     static const int64_t nothing[1];
     Data d;
     if (!find_data(cx, at, t, &d))
         return NULL;
+    if (d.packed != NULL)
+        return unpacked(cx, &d);
     if (d.external) {
         size_t bytes = d.count * (size_t)kind_of(t->data_type)->bytes;
         const unsigned char *raw = ls_external_data(cx, at, from, t, bytes);
@@ -262,6 +257,8 @@ const LsFileReal *ls_tensor_reals(LsCtx *cx, LsWhere at, LsDataFolder *from,
         return ls_tensor_data(cx, at, from, t);
     if (!find_data(cx, at, t, &d))
         return NULL;
+    if (d.packed != NULL)
+        return unpacked(cx, &d);
     if (d.external)
         return (const void *)ls_external_data(cx, at, from, t, d.count * sizeof(float));
     return d.raw && d.count > 0 ? (const void *)t->raw_data.data : ls_tensor_data(cx, at, from, t);
@@ -288,7 +285,7 @@ bool ls_tensor_check(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__Tens
 {
     Data d;
     return find_data(cx, at, t, &d)
-        && (!d.external
+        && (!d.external || d.packed != NULL
             || ls_external_check(cx, at, from, t, d.count * (size_t)kind_of(t->data_type)->bytes));
 }
 
@@ -300,6 +297,29 @@ static void set_raw(Onnx__TensorProto *t, const void *data, size_t bytes)
     t->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT;
     t->has_raw_data = true;
     t->raw_data = (ProtobufCBinaryData){bytes, (uint8_t *)data};
+}
+
+bool ls_tensor_stored(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t,
+                      LsStoredReals *r)
+{
+    const bool brain = t->data_type == DT(BFLOAT16), half = t->data_type == DT(FLOAT16);
+    Data d;
+    if (!find_data(cx, at, t, &d))
+        return false;
+    if ((brain || half) && (d.external || (d.raw && d.count > 0))) {
+        r->as = brain ? LS_STORED_AS_BF16 : LS_STORED_AS_F16;
+        r->bytes = d.external ? ls_external_data(cx, at, from, t, 2 * d.count) : t->raw_data.data;
+    } else {
+        r->as = LS_STORED_AS_F32;
+        r->bytes = (const unsigned char *)ls_tensor_reals(cx, at, from, t);
+    }
+    return r->bytes != NULL;
+}
+
+void ls_tensor_hollow(Onnx__TensorProto *t, size_t bytes)
+{
+    t->data_type = DT(FLOAT);
+    set_raw(t, NULL, bytes);
 }
 
 bool ls_tensor_to_float(LsCtx *cx, LsWhere at, LsDataFolder *from, Onnx__TensorProto *t)

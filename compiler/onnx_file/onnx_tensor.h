@@ -3,6 +3,7 @@
 #define LS_COMPILER_ONNX_FILE_ONNX_TENSOR_H
 
 #include "compiler/ir/diag.h"
+#include "compiler/packed/packed_tensor.h"
 #include "onnx.pb-c.h"
 
 /* Element types newer than the distribution's definitions have numbers above BFLOAT16. */
@@ -43,6 +44,12 @@ const unsigned char *ls_tensor_raw(LsCtx *cx, LsWhere at, LsDataFolder *from,
 int ls_onnx_type_bytes(int data_type);  /* of an element of raw data */
 /* Converts reals of that type. */
 void ls_raw_to_floats(int data_type, const unsigned char *raw, size_t count, float *to);
+
+/* Where the reals of t lie, without a copy of float32 and numbers of 16 bits. As ls_tensor_data. */
+bool ls_tensor_stored(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t,
+                      LsStoredReals *r);
+/* Makes t float32 with raw data of so many bytes that are nowhere. */
+void ls_tensor_hollow(Onnx__TensorProto *t, size_t bytes);
 
 /* Both change t in place. ls_tensor_to_float: to float32 in raw_data, inside the file.
  * ls_tensor_embed: brings the bytes of other types inside. False after a diagnostic or when the

@@ -30,7 +30,8 @@ int64_t ls_edit_count(const Onnx__TensorProto *t)
 
 const LsFileReal *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t)
 {
-    LsCtx quiet = {.arena = u->cx->arena, .max_error = 1, .nerror = 1}; /* the import reports it */
+    LsCtx quiet = {.arena = u->cx->arena, .max_error = 1, .nerror = 1, /* the import reports it */
+                   .packed = u->cx->packed};
     LsShape shape;
     LsType type;
     if (!ls_tensor_shape(&quiet, LS_NOWHERE, t, &shape, &type) || type != LS_REAL)

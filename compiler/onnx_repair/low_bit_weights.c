@@ -5,7 +5,8 @@
 
 #include "compiler/onnx_file/onnx_domain.h"
 #include "compiler/onnx_file/onnx_wire.h"
-#include "compiler/onnx_repair/four_bits.h"
+#include "compiler/packed/four_bits.h"
+#include "compiler/packed/packed_tensor.h"
 
 #define DT(code) ONNX__TENSOR_PROTO__DATA_TYPE__##code
 enum { UINT4 = 21, INT4 = 22 };         /* newer than some distributions' definitions */
@@ -57,24 +58,23 @@ static const LsFileReal *scales_of(LsEditor *u, const Onnx__TensorProto *t, int6
     return t->data_type == DT(FLOAT) && ls_edit_count(t) == count ? ls_edit_data(u, t) : NULL;
 }
 
-static Onnx__TensorProto *weight(LsEditor *u, const char *name, size_t n_dims, const int64_t *dims,
-                                 float *data)
+/* An initializer of float32 that has no data in the file but codes (LsCtx.packed). */
+static void weight(LsEditor *u, size_t n_dims, const int64_t *dims, LsPackedTensor *of)
 {
     LsArena *a = u->cx->arena;
     Onnx__TensorProto *t = ls_arena_alloc(a, 1, sizeof *t);
     onnx__tensor_proto__init(t);
-    t->name = (char *)name;
+    t->name = (char *)of->name;
     t->n_dims = n_dims;
     t->dims = ls_arena_alloc(a, n_dims + 1, sizeof *t->dims);
     if (n_dims > 0)
         memcpy(t->dims, dims, n_dims * sizeof *dims);
-    t->has_data_type = t->has_raw_data = true;
+    t->has_data_type = t->has_data_location = true;
     t->data_type = DT(FLOAT);
-    t->raw_data =
-        (ProtobufCBinaryData){(size_t)ls_edit_count(t) * sizeof *data, (uint8_t *)data};
+    t->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     ls_edit_add_initializer(u, t);
-    ls_edit_note(u, &u->e->unpacked, &u->e->nunpacked, &u->e->cap_unpacked, name, NULL);
-    return t;
+    ls_edit_note(u, &u->e->unpacked, &u->e->nunpacked, &u->e->cap_unpacked, of->name, NULL);
+    ls_packed_add(u->cx->packed, of);
 }
 
 /* Operands from k on are no longer read; those that nobody reads any more leave the file. */
@@ -94,15 +94,28 @@ static bool low(int type)
     return type == DT(INT8) || type == DT(UINT8) || type == UINT4 || type == INT4;
 }
 
-static int code_at(int type, const uint8_t *b, int64_t i)
+static LsCodesForm form_of(int type)
 {
-    const int four = i % 2 == 0 ? b[i / 2] & 15 : b[i / 2] >> 4;
-    switch (type) {
-    case UINT4: return four;
-    case INT4:  return four >= 8 ? four - 16 : four;
-    case DT(INT8): return (int8_t)b[i];
-    default:    return b[i];
-    }
+    return type == UINT4     ? LS_CODES_U4
+           : type == INT4    ? LS_CODES_I4
+           : type == DT(INT8) ? LS_CODES_I8
+                              : LS_CODES_U8;
+}
+
+/* Four bits of number i, low halves first. */
+static int half_at(const uint8_t *b, int64_t i)
+{
+    return i % 2 == 0 ? b[i / 2] & 15 : b[i / 2] >> 4;
+}
+
+/* n zero points, a byte for each. */
+static const uint8_t *zeros_of(LsEditor *u, int type, const uint8_t *b, int64_t n)
+{
+    uint8_t *to = ls_arena_alloc(u->cx->arena, (size_t)n + 1, 1);
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(type < UINT4 ? b[i] : type == UINT4 ? half_at(b, i)
+                                                              : (half_at(b, i) ^ 8) - 8);
+    return to;
 }
 
 static int64_t code_bytes(int type, int64_t n) { return type < UINT4 ? n : n / 2 + n % 2; }
@@ -133,15 +146,6 @@ static bool grid_of(const Onnx__NodeProto *p, const Onnx__TensorProto *q,
     for (int64_t k = 0; fits && k < rank; k++)
         fits = s->dims[k] == (k == axis ? (g->axis + block - 1) / block : q->dims[k]);
     return fits;
-}
-
-static int64_t scale_at(const Grid *g, int64_t i)
-{
-    const int64_t along = i / g->inner % g->axis;
-    if (g->block == 0)
-        return along;
-    const int64_t each = (g->axis + g->block - 1) / g->block;
-    return (i / g->inner / g->axis * each + along / g->block) * g->inner + i % g->inner;
 }
 
 static bool is_output(const LsEditor *u, const char *name)
@@ -183,13 +187,13 @@ static bool dequantize(LsEditor *u, Onnx__NodeProto *p)
     if (code == NULL || scale == NULL || (z != NULL && zero == NULL))
         return refuse(u, p, "its codes, scales or zero points have another length than their "
                             "shape, or their data file is missing");
-    float *to = ls_arena_alloc(u->cx->arena, (size_t)n, sizeof *to);
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t at = scale_at(&g, i);
-        const int from = zero != NULL ? code_at(q->data_type, zero, at) : 0;
-        to[i] = (float)(code_at(q->data_type, code, i) - from) * scale[at];
-    }
-    weight(u, p->output[0], q->n_dims, q->dims, to);
+    weight(u, q->n_dims, q->dims,
+           &(LsPackedTensor){
+               .name = p->output[0],
+               .codes = {form_of(q->data_type), n, g.axis, g.inner, g.block, zero != NULL, false},
+               .code = code,
+               .scale = (const unsigned char *)scale,
+               .zero = zero != NULL ? zeros_of(u, q->data_type, zero, g.scales) : NULL});
     let_go(u, p, 0);
     return true;
 }
@@ -198,7 +202,7 @@ static bool dequantize(LsEditor *u, Onnx__NodeProto *p)
 
 /* Codes of [N, K], each row in whole blocks of a scale and a zero point; low halves first. */
 static bool n_bits(LsEditor *u, const Onnx__NodeProto *p, int64_t K, int64_t N, int64_t block,
-                   float *to)
+                   LsPackedTensor *to)
 {
     const Onnx__TensorProto *q = stored(u, p, 1), *s = stored(u, p, 2), *z = stored(u, p, 3);
     const int64_t each = (K + block - 1) / block, zbytes = each / 2 + each % 2;
@@ -211,34 +215,35 @@ static bool n_bits(LsEditor *u, const Onnx__NodeProto *p, int64_t K, int64_t N, 
     const LsFileReal *scale = scales_of(u, s, N * each);
     if (code == NULL || scale == NULL || (z != NULL && zero == NULL))
         return refuse(u, p, "its codes, scales or zero points do not fit K, N and block_size");
+    uint8_t *zeros = ls_arena_alloc(u->cx->arena, (size_t)(N * each), 1);
     for (int64_t n = 0; n < N; n++)
-        for (int64_t k = 0; k < K; k++) {
-            const int64_t b = k / block, at = n * each + b;
-            const int from = zero != NULL ? code_at(UINT4, zero + n * zbytes, b) : 8;
-            const int c = code_at(UINT4, code + at * (block / 2), k % block);
-            to[k * N + n] = (float)(c - from) * scale[at];
-        }
+        for (int64_t b = 0; b < each; b++)
+            zeros[n * each + b] = (uint8_t)(zero != NULL ? half_at(zero + n * zbytes, b) : 8);
+    if (K % block != 0) {       /* rows without what fills their last blocks */
+        uint8_t *dense = ls_arena_alloc(u->cx->arena, (size_t)(N * K / 2 + 1), 1);
+        for (int64_t i = 0; i < N * K; i++)
+            dense[i / 2] |= (uint8_t)(half_at(code, i / K * each * block + i % K)
+                                      << (i % 2 == 0 ? 0 : 4));
+        code = dense;
+    }
+    *to = (LsPackedTensor){.codes = {LS_CODES_U4, N * K, K, 1, block, true, false},
+                           .code = code, .scale = (const unsigned char *)scale, .zero = zeros};
     return true;
 }
 
 static bool bnb4(LsEditor *u, const Onnx__NodeProto *p, int64_t K, int64_t N, int64_t block,
-                 float *to)
+                 LsPackedTensor *to)
 {
     const Onnx__TensorProto *q = stored(u, p, 1), *s = stored(u, p, 2);
     const int64_t form = number(p, "quant_type", -1), n = K * N;
-    const int64_t blocks = (n + block - 1) / block;
     const uint8_t *code = bytes_of(u, q, n / 2 + n % 2);
-    const LsFileReal *scale = scales_of(u, s, blocks);
+    const LsFileReal *scale = scales_of(u, s, (n + block - 1) / block);
     if (form != LS_FP4 && form != LS_NF4)
         return refuse(u, p, "its quant_type is neither 0 (FP4) nor 1 (NF4)");
     if (code == NULL || scale == NULL)
         return refuse(u, p, "its codes or scales do not fit K, N and block_size");
-    float *row = ls_arena_alloc(u->scratch, (size_t)n, sizeof *row);
-    float *own = ls_arena_alloc(u->scratch, (size_t)blocks, sizeof *own);
-    memcpy(own, scale, (size_t)blocks * sizeof *own);
-    ls_four_bits_decode((LsFourBits)form, code, own, block, n, row);
-    for (int64_t i = 0; i < n; i++)
-        to[i % K * N + i / K] = row[i];
+    *to = (LsPackedTensor){.codes = {(LsCodesForm)form, n, n, 1, block, false, false},
+                           .code = code, .scale = (const unsigned char *)scale};
     return true;
 }
 
@@ -250,7 +255,8 @@ static bool is_product(const LsEditor *u, const Onnx__NodeProto *p)
            && stored(u, p, 1) != NULL && stored(u, p, 2) != NULL;
 }
 
-static bool product(LsEditor *u, Onnx__NodeProto *p)
+/* turn: the node that makes the factor of the new product. */
+static bool product(LsEditor *u, Onnx__NodeProto *p, Onnx__NodeProto **turn)
 {
     const int64_t K = number(p, "K", 0), N = number(p, "N", 0), block = number(p, "block_size", 0);
     if (K < 1 || N < 1 || block < 1 || block > LARGEST_BLOCK || K > LARGEST_BLOCK / N * 1024)
@@ -259,35 +265,41 @@ static bool product(LsEditor *u, Onnx__NodeProto *p)
     const Onnx__TensorProto *q = stored(u, p, 1);
     if (ls_edit_count(q) < K * N / 2 || bytes_of(u, q, ls_edit_count(q)) == NULL)
         return refuse(u, p, "it has fewer codes than K and N say, or their data file is missing");
-    float *to = ls_arena_alloc(u->cx->arena, (size_t)(K * N), sizeof *to);
-    if (!(strcmp(p->op_type, "MatMulBnb4") == 0 ? bnb4 : n_bits)(u, p, K, N, block, to))
+    LsPackedTensor of;
+    if (!(strcmp(p->op_type, "MatMulBnb4") == 0 ? bnb4 : n_bits)(u, p, K, N, block, &of))
         return false;
     let_go(u, p, 1);
-    const char *name =
-        ls_edit_fresh(u, ls_arena_printf(u->cx->arena, "%s.unpacked", ls_text(p->input[1])));
-    weight(u, name, 2, (int64_t[]){K, N}, to);
-    p->op_type = ls_arena_strdup(u->cx->arena, "MatMul");
-    p->domain = ls_arena_strdup(u->cx->arena, "");
+    LsArena *a = u->cx->arena;
+    of.name = ls_edit_fresh(u, ls_arena_printf(a, "%s.unpacked", ls_text(p->input[1])));
+    weight(u, 2, (int64_t[]){N, K}, &of);
+    char *turned = (char *)ls_edit_fresh(u, ls_arena_printf(a, "%s.turned", of.name));
+    *turn = ls_edit_node(u, "Transpose", of.name, turned, 1);
+    p->op_type = ls_arena_strdup(a, "MatMul");
+    p->domain = ls_arena_strdup(a, "");
     p->n_attribute = 0;
-    p->input[1] = (char *)name;
+    p->input[1] = turned;
     p->n_input = 2;
     return true;
 }
 
 bool ls_onnx_unpack_weights(LsEditor *u)
 {
-    size_t kept = 0;
+    size_t kept = 0, turned = 0;
     bool ok = true;
+    Onnx__NodeProto **turn = ls_arena_alloc(u->scratch, u->g->n_node + 1, sizeof *turn);
     for (size_t i = 0; i < u->g->n_node; i++) {
         Onnx__NodeProto *p = u->g->node[i];
         const bool gone = is_dequantize(u, p);
         if (gone)
             ok = dequantize(u, p) && ok;
         else if (is_product(u, p))
-            ok = product(u, p) && ok;
+            ok = product(u, p, &turn[turned]) && ok;
+        turned += turn[turned] != NULL;
         if (!gone)
             u->g->node[kept++] = p;
     }
     u->g->n_node = kept;
+    for (size_t k = 0; k < turned; k++)
+        ls_edit_add_in_front(u, turn[k]);
     return ok;
 }

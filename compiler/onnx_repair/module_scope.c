@@ -39,3 +39,19 @@ bool ls_scope_owns(const char *module, const char *parameter)
             return true;
     return false;
 }
+
+const char *ls_scope_of_builder(LsArena *a, const char *tensor)
+{
+    static const char layers[] = "model.layers.", attention[] = ".attn.";
+    const char *end = strstr(tensor, ".MatMul.weight");
+    if (end == NULL)
+        end = strstr(tensor, ".Add.bias");
+    if (end == NULL || end == tensor)
+        return NULL;
+    const char *at = strncmp(tensor, layers, sizeof layers - 1) == 0 ? strstr(tensor, attention)
+                                                                     : NULL;
+    if (at == NULL || at > end)
+        return ls_arena_printf(a, "%.*s", (int)(end - tensor), tensor);
+    return ls_arena_printf(a, "%.*s.self_attn%.*s", (int)(at - tensor), tensor,
+                           (int)(end - at) - (int)sizeof attention + 2, at + sizeof attention - 2);
+}

@@ -14,4 +14,9 @@ const char *ls_scope_module(LsArena *a, const char *node);
  * it, or around it. */
 bool ls_scope_owns(const char *module, const char *parameter);
 
+/* The module of a tensor that ONNX Runtime's model builder named, which has the operator between
+ * the two and another word for self_attn: model.layers.0.self_attn.q_proj of
+ * model.layers.0.attn.q_proj.MatMul.weight; NULL: the name is none of these. */
+const char *ls_scope_of_builder(LsArena *a, const char *tensor);
+
 #endif

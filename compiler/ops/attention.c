@@ -26,6 +26,7 @@ static int operand(const LsGraph *g, LsNodeId n, int k)
 }
 
 int ls_attention_mask(const LsGraph *g, LsNodeId n) { return operand(g, n, 2) + 1; }
+int ls_attention_spans(const LsGraph *g, LsNodeId n) { return operand(g, n, 2) + 2; }
 
 LsAttentionSize ls_attention_size(const LsGraph *g, LsNodeId n)
 {
@@ -100,6 +101,20 @@ static bool misfit(LsCtx *cx, LsGraph *g, LsNodeId n, const char *why)
                     ls_shape_text(a, ls_in_shape(g, n, k + 2)), why);
 }
 
+/* Spans are those of the tokens that are rows and columns. */
+static bool spans_fit(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    const LsAttentionSize s = ls_attention_size(g, n);
+    const LsValueId spans = ls_in(g, n, ls_attention_spans(g, n));
+    const LsShape want = {3, {s.batch, s.rows, 2}};
+    if (!ls_is(spans)
+        || (ls_type(g, spans) == LS_I32 && s.rows == s.cols
+            && ls_shape_same(ls_shape(g, spans), &want)))
+        return true;
+    return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the spans are %s, the tokens %s",
+                    ls_dims(g, spans), ls_shape_text(cx->arena, &want));
+}
+
 /* The mask broadcasts to the scores. */
 static bool mask_fits(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
@@ -112,7 +127,7 @@ static bool mask_fits(LsCtx *cx, LsGraph *g, LsNodeId n)
         return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the mask is %s, the scores are %s",
                         ls_shape_text(cx->arena, ls_shape(g, mask)),
                         ls_shape_text(cx->arena, &all));
-    return true;
+    return spans_fit(cx, g, n);
 }
 
 static bool joint_fits(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -196,7 +211,7 @@ static void attention_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy
     int nin = g->node[n.i].nin;
     if (!ls_is(dy[0]))
         return;
-    LsValueId in[FIRST + 4] = {dy[0], ls_out(g, n, 0), ls_out(g, n, 1)};
+    LsValueId in[FIRST + 5] = {dy[0], ls_out(g, n, 0), ls_out(g, n, 1)};
     for (int k = 0; k < nin; k++)
         in[FIRST + k] = ls_in(g, n, k);
     bool joint = ls_attention_is_joint(g, n);
@@ -208,23 +223,23 @@ static void attention_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy
 }
 
 const LsOp ls_op_attention = {
-    .name = "Attention", .min_in = 3, .max_in = 4, .nout = 2, .infer = attention_infer,
+    .name = "Attention", .min_in = 3, .max_in = 5, .nout = 2, .infer = attention_infer,
     .grad = attention_grad, .flops = attention_flops, .kernel = LS_K_ATTENTION,
     .layout = LS_LAY_ROW,
 };
 const LsOp ls_op_attention_grad = {
-    .name = "attention_grad", .min_in = FIRST + 3, .max_in = FIRST + 4, .nout = 3,
+    .name = "attention_grad", .min_in = FIRST + 3, .max_in = FIRST + 5, .nout = 3,
     .infer = attention_grad_infer, .flops = attention_grad_flops, .kernel = LS_K_ATTENTION,
     .layout = LS_LAY_ROW,
 };
 
 const LsOp ls_op_attention_joint = {
-    .name = "Attention", .min_in = 1, .max_in = 2, .nout = 2, .infer = attention_infer,
+    .name = "Attention", .min_in = 1, .max_in = 3, .nout = 2, .infer = attention_infer,
     .grad = attention_grad, .flops = attention_flops, .kernel = LS_K_ATTENTION,
     .layout = LS_LAY_ROW,
 };
 const LsOp ls_op_attention_joint_grad = {
-    .name = "attention_grad", .min_in = FIRST + 1, .max_in = FIRST + 2, .nout = 1,
+    .name = "attention_grad", .min_in = FIRST + 1, .max_in = FIRST + 3, .nout = 1,
     .infer = attention_grad_infer, .flops = attention_grad_flops, .kernel = LS_K_ATTENTION,
     .layout = LS_LAY_ROW,
 };

@@ -2,6 +2,7 @@
  * axis, masks, grouped queries, caches of past keys and values, a window. A cap on the scores and
  * the scores as a result need the form in products. */
 #include "compiler/ops/attention_shape.h"
+#include "compiler/ops/attention_sight.h"
 #include "compiler/ops/index.h"
 
 #include <math.h>
@@ -73,46 +74,11 @@ static LsValueId with_past(LsOnnxNode *n, LsValueId in, int k, LsAttentionAttr *
     return in;
 }
 
-/* ---- what a row sees, apart from attn_mask ---- */
-/* a AND b; none is all. */
+/* ---- masks ---- */
+/* a AND b; a: none is all. */
 static LsValueId both(LsOnnxNode *n, LsValueId a, LsValueId b)
 {
-    return ls_is(a) && ls_is(b) ? ls_append2(n->cx, n->g, LS_OP_AND, a, b, NULL) : ls_is(a) ? a : b;
-}
-
-typedef struct Sight {
-    int64_t rows, cols, past;
-    int64_t left, right;        /* of a window; -1: no end */
-    LsValueId filled;           /* [N,1,1,1]: columns that hold a token; none: all */
-    bool causal;
-} Sight;
-
-/* Bools that broadcast to [N,1,T,S]; none: every column is seen. */
-static LsValueId seen(LsOnnxNode *n, const Sight *s)
-{
-    LsCtx *cx = n->cx;
-    LsGraph *g = n->g;
-    LsValueId all = {0}, col = ls_index_count(n, s->cols, 1, 3, 4),
-              row = ls_index_count(n, s->rows, 1, 2, 4);
-    LsValueId offset = ls_index_const(n, s->past);
-    if (ls_is(s->filled)) {
-        all = ls_append2(cx, g, LS_OP_LESS, col, s->filled, NULL);
-        offset = ls_append2(cx, g, LS_OP_SUB, s->filled, ls_index_const(n, s->rows), NULL);
-    }
-    row = ls_append2(cx, g, LS_OP_ADD, row, offset, NULL);
-    if (s->causal)
-        all = both(n, all, ls_append2(cx, g, LS_OP_LESS_EQUAL, col, row, NULL));
-    if (s->left >= 0)
-        all = both(n, all,
-                   ls_append2(cx, g, LS_OP_GREATER_EQUAL, col,
-                              ls_append2(cx, g, LS_OP_SUB, row, ls_index_const(n, s->left), NULL),
-                              NULL));
-    if (s->right >= 0)
-        all = both(n, all,
-                   ls_append2(cx, g, LS_OP_LESS_EQUAL, col,
-                              ls_append2(cx, g, LS_OP_ADD, row, ls_index_const(n, s->right), NULL),
-                              NULL));
-    return all;
+    return ls_is(a) ? ls_append2(n->cx, n->g, LS_OP_AND, a, b, NULL) : b;
 }
 
 /* The mask of the node. What the kernels' own causal mask cannot express becomes a part of it.
@@ -121,12 +87,12 @@ static bool all_masks(LsOnnxNode *n, LsValueId in[4], LsAttentionAttr *at)
 {
     LsValueId filled = ls_onnx_in(n, FILLED);
     const LsShape *q = ls_shape(n->g, in[Q]), *k = ls_shape(n->g, in[K]);
-    Sight s = {.rows = q->dim[ls_token_axis(at, LS_Q_BY_TOKEN)],
-               .cols = k->dim[ls_token_axis(at, LS_K_BY_TOKEN)],
-               .past = at->past,
-               .left = ls_onnx_int(n, "left_window_size", -1),
-               .right = ls_onnx_int(n, "right_window_size", -1),
-               .causal = at->causal};
+    LsSight s = {.rows = q->dim[ls_token_axis(at, LS_Q_BY_TOKEN)],
+                 .cols = k->dim[ls_token_axis(at, LS_K_BY_TOKEN)],
+                 .past = at->past,
+                 .left = ls_onnx_int(n, "left_window_size", -1),
+                 .right = ls_onnx_int(n, "right_window_size", -1),
+                 .causal = at->causal};
     int64_t batch = q->dim[0], most = INT64_C(1) << 40;
     s.left = s.left > most ? most : s.left;
     s.right = s.right > most ? most : s.right;
@@ -150,7 +116,7 @@ static bool all_masks(LsOnnxNode *n, LsValueId in[4], LsAttentionAttr *at)
         return true;
     if (!ls_index_affords(n, s.cols) || !ls_index_affords(n, s.rows))
         return false;
-    LsValueId sees = seen(n, &s);
+    LsValueId sees = ls_sight(n, &s);
     at->causal = false;
     if (!ls_is(in[MASK]) || ls_type(n->g, in[MASK]) == LS_BOOL)
         in[MASK] = both(n, in[MASK], sees);

@@ -11,6 +11,8 @@ bool ls_attention_is_back(const LsGraph *g, LsNodeId n);
 bool ls_attention_is_joint(const LsGraph *g, LsNodeId n);
 /* Index of the mask operand; the operand may be absent. */
 int ls_attention_mask(const LsGraph *g, LsNodeId n);
+/* Likewise of the spans of segments. */
+int ls_attention_spans(const LsGraph *g, LsNodeId n);
 
 /* Sizes of an attention node; see compiler/ir/net.def. */
 typedef struct LsAttentionSize {

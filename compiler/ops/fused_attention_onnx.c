@@ -88,7 +88,7 @@ static void join_past(LsOnnxNode *n, Heads *h, int k, LsValueId past)
     if (h->at.by_token & by_token[k])
         v = ls_transpose(n->cx, n->g, v, (int[]){0, 2, 1, 3});
     h->at.by_token &= ~by_token[k];
-    if (ls_is(past) && ls_is(v))
+    if (ls_is(past) && ls_is(v) && ls_count(ls_shape(n->g, past)) > 0)
         v = ls_append2(n->cx, n->g, LS_OP_CONCAT, past, v, &(LsAttr){.axis = {2}});
     h->part[k] = v;
 }
@@ -232,11 +232,46 @@ static bool ms_attention_build(LsOnnxNode *n, LsValueId out[])
 const LsOnnxOp ls_onnx_ms_attention = {LS_MICROSOFT "Attention", 1, ms_attention_build};
 
 /* ---- MultiHeadAttention: q, k and v are operands ---- */
+/* One of the matrices that lie beside each other in operand k, [N,T,H,parts,D], as [N,T,H*D]. */
+static LsValueId unpacked(LsOnnxNode *n, int k, int part)
+{
+    const LsShape s = *ls_shape(n->g, n->in[k]);
+    LsValueId v = ls_slice_axis(n->cx, n->g, n->in[k], 3, part, part + 1);
+    return ls_is(v) ? ls_reshape(n->cx, n->g, v,
+                                 &(LsShape){3, {s.dim[0], s.dim[1], s.dim[2] * s.dim[4]}})
+                    : v;
+}
+
+/* Operand k holds so many matrices, and the ones behind it are absent. */
+static bool is_packed(LsOnnxNode *n, int k, int parts)
+{
+    const LsShape *s = ls_is(ls_onnx_in(n, k)) ? ls_shape(n->g, n->in[k]) : NULL;
+    return s != NULL && s->rank == 5 && s->dim[3] == parts
+           && s->dim[2] == ls_onnx_int(n, "num_heads", 0) && !ls_is(ls_onnx_in(n, 2))
+           && (k == 1 || !ls_is(ls_onnx_in(n, 1)));
+}
+
+/* q, k and v, from one operand to three. */
+static bool three_operands(LsOnnxNode *n, LsValueId v[3])
+{
+    const int first = is_packed(n, 0, 3) ? 0 : is_packed(n, 1, 2) ? 1 : 3;
+    for (int k = 0; k < 3; k++) {
+        v[k] = k < first ? ls_onnx_in(n, k) : unpacked(n, first, k - first);
+        if (!ls_is(v[k]))
+            return ls_onnx_error(n, LS_E_UNSUPPORTED,
+                                 "give q, k and v as three operands, [N,T,H*D], or as [N,T,H,3,D], "
+                                 "or k and v as [N,S,H,2,D]",
+                                 "operand %d is missing, and operand 0 is %s", k,
+                                 ls_dims(n->g, n->in[0]));
+    }
+    return true;
+}
+
 /* Part k plus its share of the bias, from element `from` on, with four axes. */
-static bool part_of(LsOnnxNode *n, Heads *h, int k, int64_t *from)
+static bool part_of(LsOnnxNode *n, Heads *h, int k, LsValueId v, int64_t *from)
 {
     LsGraph *g = n->g;
-    LsValueId v = n->in[k], bias = ls_onnx_in(n, 3);
+    LsValueId bias = ls_onnx_in(n, 3);
     const LsShape s = *ls_shape(g, v);
     bool ready = k > 0 && s.rank == 4;          /* [N,H,S,D], of another node */
     int64_t width = ready         ? s.dim[1] * s.dim[3]
@@ -263,21 +298,23 @@ static bool part_of(LsOnnxNode *n, Heads *h, int k, int64_t *from)
 static bool ms_multi_head_build(LsOnnxNode *n, LsValueId out[])
 {
     Heads h = {.mask = 4, .bias = 5};
+    LsValueId own[3];
     int64_t from = 0;
     if (!ls_onnx_takes(n, 1, 10) || !ls_onnx_takes_reals(n, 0xef)
         || !ls_onnx_lacks(n, 8, "past_sequence_length")
         || !ls_onnx_lacks(n, 9, "cache_indirection"))
         return false;
-    if (!ls_is(ls_onnx_in(n, 1)) || !ls_is(ls_onnx_in(n, 2)) || ls_onnx_gives(n, 3))
-        return ls_onnx_error(n, LS_E_UNSUPPORTED,
-                             "give q, k and v as three operands, and leave out the result qk",
-                             "packed operands and the result qk are not read");
+    if (ls_onnx_gives(n, 3))
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, "leave the result out",
+                             "the result qk is not made");
     if (ls_is(ls_onnx_in(n, 6)) != ls_is(ls_onnx_in(n, 7)))
         return ls_onnx_error(n, LS_E_NAME, "give both or neither",
                              "only one of past_key and past_value is given");
     ls_onnx_weight(n, 3);
+    if (!three_operands(n, own))
+        return false;
     for (int k = 0; k < 3; k++)
-        if (!part_of(n, &h, k, &from))
+        if (!part_of(n, &h, k, own[k], &from))
             return false;
     for (int k = 1; k < 3; k++) {
         LsValueId past = ls_onnx_in(n, 5 + k);

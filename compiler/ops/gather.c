@@ -73,23 +73,6 @@ const LsOp ls_op_gather_grad = {
     .layout = LS_LAY_ROW,
 };
 
-/* The indices are known and consecutive: lo, lo + 1, ... (of an axis of that length). */
-static bool is_run(const LsGraph *g, LsValueId index, int64_t dim, int64_t *lo)
-{
-    if (!ls_is_const(g, index) || g->value[index.i].data == NULL || ls_type(g, index) == LS_REAL)
-        return false;
-    int64_t count = ls_count(ls_shape(g, index));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t j = ls_const_int_at(g, index, i);
-        j += j < 0 ? dim : 0;
-        if (i == 0)
-            *lo = j;
-        else if (j != *lo + i)
-            return false;
-    }
-    return count > 0;
-}
-
 /* X at consecutive indices from lo on: the axes of the indices replace the axis. */
 static LsValueId cut(LsOnnxNode *n, LsValueId x, LsValueId index, int axis, int64_t lo)
 {
@@ -129,7 +112,7 @@ static bool gather_build(LsOnnxNode *n, LsValueId out[])
         || !ls_index_inside(n, index, ls_shape(g, x)->dim[axis], ls_shape(g, x)->dim[axis]))
         return false;
     int64_t lo = 0;
-    bool run = is_run(g, index, ls_shape(g, x)->dim[axis], &lo)
+    bool run = ls_index_is_run(g, index, ls_shape(g, x)->dim[axis], &lo)
         && ls_shape(g, x)->rank - 1 + ls_shape(g, index)->rank <= LS_MAX_RANK;
     out[0] =
         run ? cut(n, x, index, axis, lo)

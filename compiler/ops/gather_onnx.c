@@ -76,6 +76,16 @@ static LsValueId rows_of(LsOnnxNode *n, LsValueId tuples, const Tuples *t)
     return ls_is(flat) ? ls_reshape(n->cx, g, flat, &(LsShape){1, {batches * count}}) : flat;
 }
 
+/* Rows of x, which are often its own: exporters index what has a mask's elements in order. */
+static LsValueId rows_at(LsOnnxNode *n, LsValueId x, LsValueId rows)
+{
+    const int64_t all = ls_shape(n->g, x)->dim[0], count = ls_count(ls_shape(n->g, rows));
+    int64_t lo = 0;
+    if (ls_index_is_run(n->g, rows, all, &lo) && lo >= 0 && lo + count <= all)
+        return ls_slice_axis(n->cx, n->g, x, 0, lo, lo + count);
+    return ls_append2(n->cx, n->g, LS_OP_GATHER, x, rows, &(LsAttr){.gather = {.axis = 0}});
+}
+
 static bool gather_nd_build(LsOnnxNode *n, LsValueId out[])
 {
     Tuples t;
@@ -94,7 +104,7 @@ static bool gather_nd_build(LsOnnxNode *n, LsValueId out[])
         to.dim[k] = k < t.by.rank - 1 ? t.by.dim[k] : t.x.dim[k - (t.by.rank - 1) + t.batch + t.m];
     LsShape flat = {2, {ls_index_span(&t.x, 0, t.batch + t.m), inner}};
     LsValueId x = ls_reshape(n->cx, g, n->in[0], &flat);
-    LsValueId y = ls_append2(n->cx, g, LS_OP_GATHER, x, rows, &(LsAttr){.gather = {.axis = 0}});
+    LsValueId y = ls_is(x) ? rows_at(n, x, rows) : x;
     out[0] = ls_is(y) ? ls_reshape(n->cx, g, y, &to) : y;
     return ls_is(out[0]);
 }

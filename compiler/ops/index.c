@@ -113,3 +113,19 @@ LsValueId ls_index_flat(const LsOnnxNode *n, LsValueId tuples, const LsShape *x,
     s.rank--;
     return ls_is(v) ? ls_reshape(cx, g, v, &s) : v;
 }
+
+bool ls_index_is_run(const LsGraph *g, LsValueId index, int64_t dim, int64_t *lo)
+{
+    if (!ls_is_const(g, index) || g->value[index.i].data == NULL || ls_type(g, index) == LS_REAL)
+        return false;
+    int64_t count = ls_count(ls_shape(g, index));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t j = ls_const_int_at(g, index, i);
+        j += j < 0 ? dim : 0;
+        if (i == 0)
+            *lo = j;
+        else if (j != *lo + i)
+            return false;
+    }
+    return count > 0;
+}

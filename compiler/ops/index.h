@@ -28,6 +28,9 @@ LsValueId ls_index_flat(const LsOnnxNode *n, LsValueId tuples, const LsShape *x,
 /* Reports known indices that are outside -low .. high - 1. */
 bool ls_index_inside(const LsOnnxNode *n, LsValueId index, int64_t low, int64_t high);
 
+/* The indices, into an axis of length dim, are known and consecutive: lo, lo + 1, ... */
+bool ls_index_is_run(const LsGraph *g, LsValueId index, int64_t dim, int64_t *lo);
+
 /* Product of the lengths of axes from .. to - 1. */
 int64_t ls_index_span(const LsShape *s, int from, int to);
 

@@ -65,6 +65,22 @@ static bool matmul_squares_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, LS_REAL, &(LsShape){1, {a->dim[0]}});
 }
 
+static bool matmul_part_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    const LsGemmAttr *at = &g->node[n.i].attr.gemm;
+    const LsShape *a = ls_in_shape(g, n, 0), *b = ls_in_shape(g, n, 1);
+    if (a->rank != 2 || b->rank != 2
+        || (at->trans_a ? rows(a) : cols(a)) != (at->trans_b ? cols(b) : rows(b)))
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "A is %s and B is %s",
+                        ls_shape_text(cx->arena, a), ls_shape_text(cx->arena, b));
+    const LsShape y = {2, {at->trans_a ? cols(a) : rows(a), at->trans_b ? rows(b) : cols(b)}};
+    if (ls_is(ls_in(g, n, 2)) && !ls_shape_same(ls_in_shape(g, n, 2), &y))
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the sum before is %s, not %s",
+                        ls_shape_text(cx->arena, ls_in_shape(g, n, 2)),
+                        ls_shape_text(cx->arena, &y));
+    return ls_infer_out(cx, g, n, LS_REAL, &y);
+}
+
 static double matmul_flops(const LsGraph *g, LsNodeId n)
 {
     const LsShape *a = ls_in_shape(g, n, 0), y = ls_matmul_shape(g, n);
@@ -77,6 +93,20 @@ static LsValueId product(LsCtx *cx, LsGraph *g, LsValueId a, bool ta, LsValueId 
 {
     return ls_append2(cx, g, LS_OP_MATMUL, a, b,
                       &(LsAttr){.gemm = {.trans_a = ta, .trans_b = tb, .alpha = alpha}});
+}
+
+/* The gradient of B by rows of A: part of a sum over the rows of all nodes. */
+static LsValueId part_of_sum(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId a, LsValueId dy)
+{
+    const LsGemmAttr at = g->node[n.i].attr.gemm;
+    const LsAttr sum = {.gemm = {.trans_a = at.trans_b || !at.trans_a,
+                                 .trans_b = at.trans_b && at.trans_a,
+                                 .alpha = at.alpha,
+                                 .part = true,
+                                 .of = at.of,
+                                 .from = at.from}};
+    return at.trans_b ? ls_append2(cx, g, LS_OP_MATMUL_PART, dy, a, &sum)
+                      : ls_append2(cx, g, LS_OP_MATMUL_PART, a, dy, &sum);
 }
 
 /* Y = alpha op(A) op(B) + bias. Axes along which an operand was broadcast are summed afterwards. */
@@ -93,7 +123,8 @@ static void matmul_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
     }
     if (want[1]) {
         LsShape s = *ls_shape(g, b);
-        dx[1] = at.trans_b ? product(cx, g, dy[0], true, a, at.trans_a, at.alpha)
+        dx[1] = at.part ? part_of_sum(cx, g, n, a, dy[0])
+                : at.trans_b ? product(cx, g, dy[0], true, a, at.trans_a, at.alpha)
                            : product(cx, g, a, !at.trans_a, dy[0], false, at.alpha);
         dx[1] = ls_reduce_to(cx, g, dx[1], s);
     }
@@ -106,6 +137,11 @@ static void matmul_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
 const LsOp ls_op_matmul = {
     .name = "MatMul", .min_in = 2, .max_in = 3, .nout = 1, .infer = matmul_infer,
     .grad = matmul_grad, .flops = matmul_flops, .kernel = LS_K_MATMUL, .layout = LS_LAY_ROW,
+};
+
+const LsOp ls_op_matmul_part = {
+    .name = "matmul_part", .min_in = 2, .max_in = 3, .nout = 1, .infer = matmul_part_infer,
+    .flops = matmul_flops, .kernel = LS_K_MATMUL, .layout = LS_LAY_ROW,
 };
 
 const LsOp ls_op_matmul_squares = {

@@ -20,8 +20,9 @@ static const char sgd_each[] =
 static const char adam_part[] =
     "!rate_part const double base = run->lr;\n"
     "?rate_part const double base = run->lr * @rate_part;\n"
-    "const real rate = (real)(base / (1 - pow(@beta1, (double)run->update)));\n"
-    "const real root = (real)(1 / sqrt(1 - pow(@beta2, (double)run->update)));\n"
+    "!raw const real rate = (real)(base / (1 - pow(@beta1, (double)run->update)));\n"
+    "!raw const real root = (real)(1 / sqrt(1 - pow(@beta2, (double)run->update)));\n"
+    "?raw const real rate = (real)base, root = 1;\n"
     "?decoupled?decay const real keep = (real)(1 - base * @decay);";
 /* Both of Adam's moments move. */
 #define MOMENTS                                                                                    \
@@ -32,9 +33,11 @@ static const char adam_part[] =
 static const char adam_each[] =
     "!decoupled?decay d += $decay * p[i];\n"
     MOMENTS
-    "?decoupled?decay p[i] = p[i] * keep - rate * mean / (ls_sqrt(square) * root + $eps);\n"
+    "?decoupled?decay!late p[i] = p[i] * keep - rate * mean / (ls_sqrt(square) * root + $eps);\n"
+    "?late p[i] = p[i] - rate * mean / ((ls_sqrt(square) + $eps) * root);\n"
+    "?late?decay p[i] *= keep;\n"
     "!decoupled p[i] = p[i] - rate * mean / (ls_sqrt(square) * root + $eps);\n"
-    "?decoupled!decay p[i] = p[i] - rate * mean / (ls_sqrt(square) * root + $eps);";
+    "?decoupled!decay!late p[i] = p[i] - rate * mean / (ls_sqrt(square) * root + $eps);";
 
 /* The moments m, v of a block lie in arrays, by j. The codes are made of what is stored here; the
  * step takes it as it is. */
@@ -122,16 +125,24 @@ static const char plain_each[] =
     "?decay d += $decay * p[i];\n"
     "y[i] = d;";
 
+/* The direction of Adam before its moments are corrected. */
+static const char raw_adam_each[] =
+    MOMENTS
+    "y[i] = mean / (ls_sqrt(square) + $eps);";
+
 /* A step along a direction that is made already. */
 static const char step_part[] =
-    "!relative const double base = run->lr;\n"
+    "!relative!corrects const double base = run->lr;\n"
+    "?corrects const double base = run->lr * sqrt(1 - pow(@beta2, (double)run->update))"
+    " / (1 - pow(@beta1, (double)run->update));\n"
     "?relative const double base = fmin(run->lr, 1 / sqrt((double)run->update));\n"
     "!rate_part const real lr = (real)base;\n"
     "?rate_part const real lr = (real)(base * @rate_part);\n"
     "?decay const real keep = (real)(1 - run->lr * @decay);";
 static const char step_each[] =
-    "?decay p[i] *= keep;\n"
-    "p[i] -= lr * d;";
+    "?decay!late p[i] *= keep;\n"
+    "p[i] -= lr * d;\n"
+    "?decay?late p[i] *= keep;";
 
 /* The direction of Muon before it is made orthogonal. */
 static const char muon_each[] =
@@ -188,6 +199,7 @@ static const LsRule rule[] = {
     {LS_OP_NADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, nadam_part, nadam_each, false, 18},
     {LS_OP_RADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, radam_part, radam_each, false, 16},
     {LS_OP_LAMB, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, lamb_part, lamb_each, true, 18},
+    {LS_OP_RAW_ADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, NULL, raw_adam_each, true, 12},
     {LS_OP_FREE_SGD, 1, {{"z", "z", NULL}}, free_part, free_each, false, 10},
     {LS_OP_FREE_ADAMW,
      2,
@@ -234,27 +246,34 @@ const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n)
 #define EPS(usual) {"eps", "eps", usual, LS_SET_POSITIVE, NULL}
 #define MOMENTUM(usual) {"momentum", "momentum", usual, LS_SET_PART, NULL}
 #define FLAG(name, hyper) {name, hyper, NULL, LS_SET_FLAG, NULL}
+#define BF16 FLAG("bf16", "bf16")
+#define RANK(usual) {"rank", "rank", usual, LS_SET_WHOLE, NULL}
+#define SCALE(usual) {"scale", "scale", usual, LS_SET_POSITIVE, NULL}
+#define LOW_RANK {"gap", "gap", "200", LS_SET_WHOLE, NULL}, \
+                 {"growth", "growth", "1.01", LS_SET_POSITIVE, NULL}, \
+                 BETA1("0.9"), BETA2("0.999"), EPS("1e-6"), WD("0"), LR("1e-3"), \
+                 FLAG("front", "front"), FLAG("raw", "raw")
 
 const LsOptimizer ls_optimizer_row[LS_NOPTIMIZERS] = {
     [LS_SGD] = {"sgd",
                 LS_OP_SGD,
                 false,
-                {MOMENTUM("0"), WD("0"), LR("0.01"), FLAG("nesterov", "nesterov")},
+                {MOMENTUM("0"), WD("0"), LR("0.01"), FLAG("nesterov", "nesterov"), BF16},
                 "g += wd p; v = momentum v + g; p -= lr v"},
     [LS_ADAM] = {"adam",
                  LS_OP_ADAM,
                  false,
-                 {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0"), LR("1e-3")},
+                 {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0"), LR("1e-3"), BF16},
                  "g += wd p; p -= lr m' / (sqrt(v') + eps)"},
     [LS_ADAMW] = {"adamw",
                   LS_OP_ADAM,
                   true,
-                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0.01"), LR("1e-3")},
+                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0.01"), LR("1e-3"), BF16},
                   "p -= lr wd p; p -= lr m' / (sqrt(v') + eps)"},
     [LS_LION] = {"lion",
                  LS_OP_LION,
                  false,
-                 {BETA1("0.9"), BETA2("0.99"), WD("0"), LR("1e-4")},
+                 {BETA1("0.9"), BETA2("0.99"), WD("0"), LR("1e-4"), BF16},
                  "p -= lr (sign(beta1 m + (1 - beta1) g) + wd p); m = beta2 m + (1 - beta2) g"},
     [LS_RMSPROP] =
         {"rmsprop",
@@ -378,6 +397,20 @@ const LsOptimizer ls_optimizer_row[LS_NOPTIMIZERS] = {
                   true,
                   {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0.01"), LR("1e-3")},
                   "the same with 4 bits, and a scale for each 128 elements"},
+    [LS_APOLLO] = {"apollo",
+                   LS_OP_DIRECTION,
+                   false,
+                   {RANK("256"), SCALE("1"), LOW_RANK, FLAG("tensor", "tensor")},
+                   "matrices: u = s g, s the ratio of norms of each row (of each column, if there "
+                   "are more of them) between Adam's step for R and R, R = P g of `rank` rows or "
+                   "columns, P random and new after every `gap` updates; p -= lr sqrt(scale) u, "
+                   "whose norm grows by at most `growth`; p -= lr wd p. Other shapes: adamw. As in "
+                   "apollo-torch"},
+    [LS_APOLLO_MINI] = {"apollo-mini",
+                        LS_OP_DIRECTION,
+                        false,
+                        {RANK("1"), SCALE("128"), LOW_RANK},
+                        "apollo:tensor, with one ratio for the whole matrix"},
     [LS_OPT_NONE] =
         {"none", LS_OP_NOP, false, {{NULL, NULL, NULL, LS_SET_FLAG, NULL}}, "no update"},
 };

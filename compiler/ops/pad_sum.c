@@ -141,6 +141,30 @@ static LsValueId scatter_to(LsCtx *cx, LsGraph *g, LsValueId base, LsValueId v)
     return v;
 }
 
+static int64_t terms_of(const LsGraph *g, LsNodeId n)
+{
+    const LsShape *a = ls_in_shape(g, n, 0);
+    return a->dim[g->node[n.i].attr.gemm.trans_a ? 0 : 1];
+}
+
+/* b is a product of the terms that follow those of a. */
+static bool continues(const LsGraph *g, LsValueId a, LsValueId b)
+{
+    const LsNodeId p = g->value[a.i].def, q = g->value[b.i].def;
+    return g->node[p.i].op == LS_OP_MATMUL_PART && g->node[q.i].op == LS_OP_MATMUL_PART
+           && !ls_is(ls_in(g, q, 2)) && g->node[p.i].attr.gemm.of == g->node[q.i].attr.gemm.of
+           && g->node[p.i].attr.gemm.from + terms_of(g, p) == g->node[q.i].attr.gemm.from;
+}
+
+/* The same product, added to a. */
+static LsValueId continue_sum(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
+{
+    const LsNodeId q = g->value[b.i].def;
+    const LsAttr at = g->node[q.i].attr;
+    const LsValueId in[] = {ls_in(g, q, 0), ls_in(g, q, 1), a};
+    return ls_append(cx, g, LS_OP_MATMUL_PART, 3, in, &at);
+}
+
 LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
 {
     Part p, q;
@@ -151,6 +175,8 @@ LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
         if ((axis = seam(g, &q, &p)) >= 0)
             return join(cx, g, &q, &p, axis);
     }
+    if (continues(g, a, b))
+        return continue_sum(cx, g, a, b);
     if (is_unbiased(g, b))
         return add_affine(cx, g, b, narrow(cx, g, a, is_counted(g, b)));
     if (is_scattered(g, b) && is_made(g, a))

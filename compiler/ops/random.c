@@ -17,6 +17,13 @@ const LsOp ls_op_normal = {         /* mean 0, deviation 1 */
     .grad = ls_grad_zero, .kernel = LS_K_MAP,
     .expr = "ls_normal(run->seed, run->step, $b, %i)",
 };
+/* NORMAL that is the same for $a updates. Operand 0 has the stream in every row, as no number of
+ * the kernel's: matrices of one shape share their kernel. */
+const LsOp ls_op_projection = {
+    .name = "projection", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map,
+    .kernel = LS_K_MAP,
+    .expr = "ls_normal(run->seed, (run->update - 1) / (int64_t)$a, (int64_t)%0, %i)",
+};
 
 /* Streams of nodes without a seed lie below 2^23, those of seeds above: both are exact in a float,
  * as kernels receive them. */

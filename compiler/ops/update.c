@@ -51,6 +51,7 @@ static double stat_flops(const LsGraph *g, LsNodeId n) { return elements(g, n); 
     .infer = ls_infer_like0, .flops = rule_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME, \
 }
 const LsOp ls_op_lamb = DIRECTION("lamb", 2);
+const LsOp ls_op_raw_adam = DIRECTION("raw_adam", 2);
 const LsOp ls_op_muon = DIRECTION("muon", 1);
 const LsOp ls_op_direction = DIRECTION("direction", 0);
 const LsOp ls_op_trust_ratio = {
@@ -90,6 +91,10 @@ const LsOp ls_op_blend = {
 const LsOp ls_op_rms_ratio = {
     .name = "rms_ratio", .min_in = 2, .max_in = 2, .nout = 1, .infer = scalar_infer,
     .kernel = LS_K_MAP, .expr = "ls_max($a, ls_sqrt(%0)) / ls_max(LS_R(1), ls_sqrt(%1) / $b)",
+};
+const LsOp ls_op_growth_limit = {
+    .name = "growth_limit", .min_in = 2, .max_in = 3, .nout = 1, .once = true, .writes = 1,
+    .infer = scalar_infer, .kernel = LS_K_UPDATE, .layout = LS_LAY_ROW,
 };
 const LsOp ls_op_momentum_product = {
     .name = "momentum_product", .min_in = 1, .max_in = 2, .nout = 1, .once = true, .writes = 1,

@@ -30,7 +30,7 @@ static const LsStmt *drawing_of(const LsNode *n)
     return n->computed != NULL && n->computed->product == NULL ? drawing(n->computed->body) : NULL;
 }
 
-static bool draws(const LsNode *n) { return op_draws(n->op) || drawing_of(n) != NULL; }
+bool ls_node_draws(const LsNode *n) { return op_draws(n->op) || drawing_of(n) != NULL; }
 
 static bool is_stacked_in(const LsGraph *g, const char *name)
 {
@@ -65,7 +65,7 @@ static bool takes_draws(LsCtx *cx, const LsGraph *g, LsRandomness how)
     for (uint32_t i = 1; i < g->nnode && how == LS_RANDOM_ERROR; i++) {
         const LsStmt *in = drawing_of(&g->node[i]);
         const char *op = ls_op[in != NULL ? in->op : g->node[i].op]->name;
-        if (draws(&g->node[i]))
+        if (ls_node_draws(&g->node[i]))
             return ls_error(cx,
                             (LsWhere){g->node[i].onnx, in != NULL ? in->name : g->node[i].name, op},
                             LS_E_UNSUPPORTED,

@@ -120,11 +120,13 @@ static inline const LsInset *ls_inset_with(const LsFused *f, int k)
 /* An operand that is not read. Of a convolution or a product: the kernel computes the operand's
  * elements where it packs them, by a body without reductions whose result 0 they are. Of an update:
  * the operand is the gradient; the kernel computes it tile by tile as the product of two operands,
- * and no node stores it (codegen/fusion/gradient_in_update.h). */
+ * and no node stores it (codegen/fusion/gradient_in_update.h). Of a product or a table: the kernel
+ * reads the operand's codes (codegen/fusion/read_codes.h). */
 typedef struct LsComputed {
     int operand;                /* the value listed there, or a value that it is a view of */
     int first;                  /* first operand of the body, or of the product; these follow all
                                  * operands of the operator */
+    const LsPackedCodes *codes; /* of the operand, which are operand `first`; NULL: it has none */
     const LsGemmAttr *product;  /* NULL: the fields below describe it */
     LsType rounds;              /* of the product: as LsNode.rounds */
     int axis;                   /* of the body's space: the channels, which are contiguous */

@@ -146,12 +146,21 @@ static bool is_lookup(const LsGraph *g, LsNodeId n)
     return (node->op == LS_OP_GATHER || node->op == LS_OP_GATHER_EACH) && node->phase == LS_FORWARD;
 }
 
+/* The result is a sum that another node goes on with: rounded once, at its end. */
+static bool is_continued(const LsGraph *g, LsNodeId n)
+{
+    for (uint32_t i = n.i + 1; g->node[n.i].op == LS_OP_MATMUL_PART && i < g->nnode; i++)
+        if (g->node[i].op == LS_OP_MATMUL_PART && ls_in(g, (LsNodeId){i}, 2).i == ls_out(g, n, 0).i)
+            return true;
+    return false;
+}
+
 /* The results' number that are stored in 16 bits. */
 static int narrow_results(const Precision *p, const LsGraph *g, LsNodeId n)
 {
     const LsPrecisionRow *row = &ls_precision_row[g->node[n.i].op];
     LsValueId like = ls_in(g, n, row->like);
-    if (p->gradient[ls_out(g, n, 0).i] || stays_wide(p, g, n))
+    if (p->gradient[ls_out(g, n, 0).i] || stays_wide(p, g, n) || is_continued(g, n))
         return 0;
     switch (row->rule) {
     case LS_PR_PRODUCT: return row->results;

@@ -58,13 +58,31 @@ int ls_class_axis_of_label(LsCtx *, const LsGraph *, LsValueId y, const LsShape 
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label,
                                                              * g->loss_over */
 
-/* --head-chunks: as many chunks; 0: none. After ls_loss. (compiler/passes/head_chunks.c) */
-bool ls_head_chunks(LsCtx *, LsGraph *, int64_t chunks);
+/* --segments: samples share rows of tokens, and the input `name` says which token is of which;
+ * NULL: none. After ls_loss. (compiler/passes/segment_rows.c) */
+bool ls_segments(LsCtx *, LsGraph *, const char *name);
+
+/* --head-chunks: as many chunks; 0: none. ends: whether a block of a product's sum over k terms ends
+ * before the term `at`, so that parts of the sum can end there without other bits; NULL: the kernels
+ * cannot go on with a sum. */
+typedef struct LsHeadChunks {
+    int64_t chunks;
+    bool strict;                /* refuse chunks with other bits than those of the whole head */
+    bool (*ends)(int real_bytes, bool dot16, int64_t k, int64_t at);
+    int real_bytes;
+    bool dot16;
+} LsHeadChunks;
+/* After ls_loss. (compiler/passes/head_chunks.c) */
+bool ls_head_chunks(LsCtx *, LsGraph *, const LsHeadChunks *);
 
 /* ---- training; updates are in compiler/updates/update_options.h ---- */
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
 /* The same with what --grads and --dp ask for. */
 bool ls_autodiff_samples(LsCtx *, LsGraph *, const LsSampleGrads *);
+
+/* Weights that are kept in few bits are read from their codes. asked: --quantize-frozen was given,
+ * so that there must be some. (compiler/passes/unpack_weights.c) */
+bool ls_unpack_weights(LsCtx *, LsGraph *, bool asked);
 
 /* ---- before scheduling; ls_layout is in channels_last.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);

@@ -48,7 +48,7 @@ static bool check_value(LsCtx *cx, const LsGraph *g, uint32_t i)
             return bad(cx, g, v->def.i, "a value has a dimension below 1");
     if (!temp && v->kind != LS_V_NONE && v->def.i != 0)
         return bad(cx, g, v->def.i, "an input, state or constant is made by a node");
-    if (ls_is_16(v->type) && v->kind != LS_V_TEMP)
+    if (ls_is_16(v->type) && v->kind != LS_V_TEMP && !v->of_optimizer)
         return bad(cx, g, 0, "an input, state or constant is stored in 16 bits");
     if (v->kind == LS_V_CONST && v->data == NULL && ls_count(&v->shape) > 0)
         return bad(cx, g, 0, "a constant has no data");

@@ -276,15 +276,33 @@ static bool stacked(const LsGraph *g, const Found *f, LsValueId v)
     return q->dim[q->rank - 1] <= LS_DEEPEST_HEAD && w->dim[w->rank - 1] <= LS_DEEPEST_HEAD;
 }
 
+/* If v is a softmax whose NaN are replaced by 0, as exporters write that of rows in which the mask
+ * hides everything, which the kernel makes 0: the softmax, with three readers; else v. */
+static LsValueId unguarded(const LsMatch *m, LsValueId v)
+{
+    const LsGraph *g = m->g;
+    LsNodeId where, no, same;
+    if (!ls_made_by(m, v, LS_OP_WHERE, 1, &where)
+        || !ls_made_by(m, ls_in(g, where, 0), LS_OP_NOT, 1, &no)
+        || !ls_made_by(m, ls_in(g, no, 0), LS_OP_EQUAL, 1, &same))
+        return v;
+    const LsValueId s = ls_in(g, where, 2), zero = ls_in(g, where, 1);
+    const bool guards = ls_in(g, same, 0).i == s.i && ls_in(g, same, 1).i == s.i
+        && ls_is_const(g, zero) && g->value[zero.i].data != NULL
+        && ls_count(ls_shape(g, zero)) == 1 && ls_const_at(g, zero, 0) == 0;
+    return guards && m->readers[s.i] == 3 ? s : v;
+}
+
 LsValueId ls_match_attention(const LsMatch *m, LsNodeId root)
 {
     const LsGraph *g = m->g;
     const LsGemmAttr *gemm = &g->node[root.i].attr.gemm;
     Found f = {.at = {.scale = 1}};
     LsNodeId softmax;
-    LsValueId p = ls_in(g, root, 0), v = ls_in(g, root, 1);
+    const LsValueId weights = ls_in(g, root, 0), p = unguarded(m, weights);
+    LsValueId v = ls_in(g, root, 1);
     if (gemm->trans_a || gemm->trans_b || gemm->alpha != 1 || g->node[root.i].nin != 2
-        || !ls_made_by(m, p, LS_OP_SOFTMAX, 1, &softmax)
+        || !ls_made_by(m, p, LS_OP_SOFTMAX, p.i == weights.i ? 1 : 3, &softmax)
         || g->node[softmax.i].attr.axis.axis != ls_shape(g, p)->rank - 1
         || !find_scores(m, &f, ls_in(g, softmax, 0)))
         return (LsValueId){0};

@@ -46,8 +46,7 @@ bool ls_reads_statistic(const LsSamples *f, LsNodeId n)
 
 static LsNodeId made_by(const LsGraph *g, LsValueId v) { return g->value[ls_viewed(g, v).i].def; }
 
-/* The nodes that the loss and the running statistics are computed by. */
-static bool *needed(LsCtx *cx, const LsGraph *g)
+bool *ls_nodes_of_loss(LsCtx *cx, const LsGraph *g)
 {
     bool *need = ls_arena_alloc(cx->arena, g->nnode + 1u, sizeof *need);
     need[g->value[g->objective.loss.i].def.i] = true;
@@ -272,7 +271,7 @@ bool ls_batch_mixing(LsCtx *cx, LsGraph *g, const LsMixingOptions *o)
         return true;
     }
     Search s = {.cx = cx, .g = g, };
-    s.need = needed(cx, g);
+    s.need = ls_nodes_of_loss(cx, g);
     s.f = ls_follow_samples(cx, g, s.need, NULL);
     count_norms(&s);
     count_running(g);

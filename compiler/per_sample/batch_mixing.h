@@ -16,6 +16,9 @@ typedef enum {
 } LsSampleRole;
 LsSampleRole ls_role_of(const LsSamples *, LsValueId);
 
+/* By node: the loss and the running statistics are computed by it. */
+bool *ls_nodes_of_loss(LsCtx *, const LsGraph *);
+
 /* A node whose result belongs to samples, but that reads a statistic of all of them. Losses do:
  * they divide by the weights of all labels. */
 bool ls_reads_statistic(const LsSamples *, LsNodeId);

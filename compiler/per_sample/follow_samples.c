@@ -46,7 +46,7 @@ int ls_sample_axis(const LsShape *s, int64_t inner, int64_t batch)
 
 static int axis_of(const Follow *f, const LsShape *s, int64_t inner)
 {
-    return ls_sample_axis(s, inner, f->g->batch);
+    return ls_sample_axis(s, inner, f->length);
 }
 
 static bool along(const Follow *f, const Track *t, const LsShape *s, int axis)
@@ -114,9 +114,12 @@ static Track of_further(const Follow *f, const LsShape *y, const Track *first, c
 static void set_results(Follow *f, LsNodeId n, Track t)
 {
     const LsShape *y = out_shape(f->g, n);
+    const bool positions = f->g->node[n.i].op == LS_OP_SEGMENTS;       /* as the numbers */
     for (int k = 0; k < f->g->node[n.i].nout; k++) {
         const LsValueId v = ls_out(f->g, n, k);
-        f->of[v.i] = k == 0 ? t : of_further(f, y, &t, ls_shape(f->g, v));
+        f->of[v.i] = k == 0      ? t
+                     : positions ? f->of[ls_in(f->g, n, 0).i]
+                                 : of_further(f, y, &t, ls_shape(f->g, v));
     }
 }
 
@@ -177,7 +180,7 @@ static void carry_part(const Follow *f, LsValueId x, int a, int64_t start, int64
     const LsShape *s = ls_shape(f->g, x);
     if (from->n != 1 || axis_of(f, s, from->inner[0]) != a)
         return;
-    const int64_t all = from->inner[0] / behind(s, a) * f->g->batch;
+    const int64_t all = from->inner[0] / behind(s, a) * f->length;
     if (start % all != 0 || length % all != 0)
         return;
     map[a] = GONE;
@@ -218,7 +221,7 @@ static Track of_slice(const Follow *f, LsNodeId n)
     int map[LS_MAX_RANK] = {0};
     for (int a = 0; a < x->rank; a++)
         map[a] = x->dim[a] == y->dim[a] ? (at->step[a] == 1 ? a : LOST)
-            : y->dim[a] == 1 && x->dim[a] == g->batch ? GONE : LOST;
+            : y->dim[a] == 1 && x->dim[a] == f->length ? GONE : LOST;
     Track t = {0};
     for (int a = 0; a < x->rank; a++)
         if (map[a] == LOST && at->step[a] == 1)
@@ -391,8 +394,18 @@ static Track of_attention(Follow *f, LsNodeId n)
         combined |= k > 0 && along(f, &f->of[ls_in(g, n, k).i], ls_in_shape(g, n, k), token);
         carry(f, n, ls_in(g, n, k), map, &t, y);
     }
-    if (combined && !t.lost)
+    if (combined && !t.lost && !f->attends)
         mix(f, n, &t);
+    return t;
+}
+
+/* Rows of q, k and v, [N,T,..], whose tokens stay in their places. */
+static Track of_joint(const Follow *f, LsNodeId n)
+{
+    const bool by_token = (f->g->node[n.i].attr.attention.by_token & LS_Y_BY_TOKEN) != 0;
+    Track t = {0};
+    carry(f, n, ls_in(f->g, n, 0), (int[LS_MAX_RANK]){0, by_token ? 1 : 2, LOST}, &t,
+          out_shape(f->g, n));
     return t;
 }
 
@@ -440,7 +453,9 @@ static Track of_node(Follow *f, LsNodeId n)
     case LS_OP_SOFTMAX:
     case LS_OP_LOG_SOFTMAX: return of_rows(f, n, node->attr.axis.axis, node->attr.axis.axis);
     case LS_OP_LAYER_NORM: return of_rows(f, n, node->attr.norm.axis, last);
-    case LS_OP_ATTENTION_JOINT: return of_rows(f, n, 1, last);
+    case LS_OP_ATTENTION_JOINT:
+        return f->attends ? of_joint(f, n) : of_rows(f, n, 1, last);
+    case LS_OP_SEGMENTS: return of_rows(f, n, 1, 1);
     case LS_OP_MATMUL: return of_product(f, n);
     case LS_OP_CONV: case LS_OP_CONV_DX: return of_conv(f, n);
     case LS_OP_MAX_POOL: case LS_OP_AVERAGE_POOL: return of_pool(f, n);
@@ -469,23 +484,51 @@ static void set_gradients(Follow *f, LsNodeId n, const LsValueId *gradient_of)
     }
 }
 
+static void walk(Follow *f, const bool *need, const LsValueId *gradient_of)
+{
+    const LsGraph *g = f->g;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        const LsNodeId n = {i};
+        if (g->node[i].nout == 0 || (need != NULL && !need[i]))
+            continue;
+        set_results(f, n, of_node(f, n));
+        if (gradient_of != NULL)
+            set_gradients(f, n, gradient_of);
+    }
+}
+
+static Follow follow_new(LsCtx *cx, const LsGraph *g, int64_t length)
+{
+    return (Follow){.g = g,
+                    .length = length,
+                    .of = ls_arena_alloc(cx->arena, g->nvalue + 1, sizeof(Track))};
+}
+
 LsSamples ls_follow_samples(LsCtx *cx, const LsGraph *g, const bool *need,
                             const LsValueId *gradient_of)
 {
-    Follow f = {.g = g, .of = ls_arena_alloc(cx->arena, g->nvalue + 1, sizeof *f.of)};
+    Follow f = follow_new(cx, g, g->batch);
     for (uint32_t i = 0; i < g->ninput; i++) {
         const LsShape *s = ls_shape(g, g->input[i]);
         const bool fits = s->rank > 0 && s->dim[0] % g->batch == 0;
         f.of[g->input[i].i] =
             fits ? (Track){.sampled = true, .n = 1, .inner = {ls_count(s) / g->batch}} : (Track){0};
     }
-    for (uint32_t i = 1; i < g->nnode; i++) {
-        const LsNodeId n = {i};
-        if (g->node[i].nout == 0 || (need != NULL && !need[i]))
-            continue;
-        set_results(&f, n, of_node(&f, n));
-        if (gradient_of != NULL)
-            set_gradients(&f, n, gradient_of);
+    walk(&f, need, gradient_of);
+    return f;
+}
+
+LsSamples ls_follow_tokens(LsCtx *cx, const LsGraph *g, const bool *need, int64_t tokens)
+{
+    Follow f = follow_new(cx, g, tokens);
+    f.attends = true;
+    for (uint32_t i = 0; i < g->ninput; i++) {
+        const LsShape *s = ls_shape(g, g->input[i]);
+        const bool fits = s->rank > 1 && s->dim[1] == tokens;
+        f.of[g->input[i].i] =
+            fits ? (Track){.sampled = true, .n = 1, .inner = {ls_count(s) / s->dim[0] / tokens}}
+                 : (Track){.sampled = true, .lost = true};
     }
+    walk(&f, need, NULL);
     return f;
 }

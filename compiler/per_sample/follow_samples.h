@@ -20,6 +20,9 @@ typedef struct LsPlaces {
 
 typedef struct LsSamples {
     const LsGraph *g;
+    int64_t length;             /* of the axis that is followed: g->batch samples */
+    bool attends;               /* attention over that axis keeps its elements in place, and is no
+                                 * mixing: of tokens */
     LsPlaces *of;               /* by value */
     LsNodeId mixed;             /* the first node that combines different samples; none */
 } LsSamples;
@@ -29,6 +32,10 @@ typedef struct LsSamples {
  * gradients). Says only what is certain. */
 LsSamples ls_follow_samples(LsCtx *, const LsGraph *, const bool *need,
                             const LsValueId *gradient_of);
+
+/* The same for the second axis of the inputs, of length `tokens`, whose elements attention may
+ * combine. Inputs without it, of other shapes, are lost. */
+LsSamples ls_follow_tokens(LsCtx *, const LsGraph *, const bool *need, int64_t tokens);
 
 /* The axis of s that has such a place; -1: the samples are not within one axis. */
 int ls_sample_axis(const LsShape *s, int64_t inner, int64_t batch);

@@ -2,6 +2,7 @@
 #include "compiler/updates/append_update.h"
 
 #include "compiler/fold/append.h"
+#include "compiler/ops/random.h"
 #include "compiler/updates/loss_scale.h"
 
 #include <math.h>
@@ -27,15 +28,18 @@ static LsValueId add_state(const Make *m, const char *suffix, const LsShape *sha
     return v;
 }
 
-/* Tensor k of a rule's state. */
-static LsValueId add_moment(const Make *m, const LsRule *rule, int k)
+/* Tensor k of a rule's state, for an operand of shape p. */
+static LsValueId add_moment(const Make *m, const LsRule *rule, int k, const LsShape *p)
 {
     const LsMoment *s = &rule->state[k];
     const double bits = m->in->at.update.hyper.bits;
-    const LsShape *p = ls_shape(m->g, m->in->p);
     const int64_t n = ls_count(p);
-    if (!ls_rule_has_codes(rule))
-        return add_state(m, s->suffix, p);
+    if (!ls_rule_has_codes(rule)) {
+        const LsValueId v = add_state(m, s->suffix, p);
+        if (m->in->at.update.hyper.bf16 != 0)
+            m->g->value[v.i].type = LS_BF16;
+        return v;
+    }
     const bool codes = ls_are_codes(k);
     const LsShape flat = {1, {codes ? n * (int64_t)bits / 8 : n / ls_code_block(bits)}};
     const LsValueId v = add_state(m, s->suffix, &flat);
@@ -62,7 +66,7 @@ static LsValueId append_rule(const Make *m, const LsRule *rule, const LsStepIn *
     for (int k = 0; k < rule->nstate; k++) {
         const LsMoment *s = &rule->state[k];
         if (s->when == NULL || *ls_hyper_find(&in->at.update.hyper, s->when, strlen(s->when)) != 0)
-            of[2 + k] = add_moment(m, rule, k);
+            of[2 + k] = add_moment(m, rule, k, ls_shape(m->g, in->p));
     }
     of[ls_rule_factor(rule)] = in->factor;
     of[ls_rule_acc(rule)] = in->acc;
@@ -204,10 +208,106 @@ static void muon_step(const Make *m, LsValueId u)
     take_step(m, LS_OP_STEP, x, step_sign(m), &(LsHyper){.decay = h->decay, .rate_part = longer});
 }
 
-/* Muon's parameters that are no matrices. */
+/* The gradient with its sum over batches, its factor and its clipping, as it is stored. */
+static LsValueId whole_gradient(const Make *m)
+{
+    if (!ls_is(m->in->factor) && !ls_is(m->in->acc) && m->in->at.update.clip == 0)
+        return m->in->grad;
+    LsStepIn plain = *m->in;
+    plain.at.update.hyper.decay = 0;
+    return append_rule(m, ls_rule_of(LS_OP_DIRECTION), &plain);
+}
+
+/* APOLLO's matrices have axes longer than the rank: Adam would have less state for others. */
+static bool is_projected(const Make *m)
+{
+    const LsShape *p = ls_shape(m->g, m->in->p);
+    const double rank = m->o->hyper.rank;
+    return p->rank == 2 && (double)p->dim[0] > rank && (double)p->dim[1] > rank;
+}
+
+/* The stream of a parameter's random numbers: the same in every graph with the parameter. */
+static double stream_of(const char *name)
+{
+    uint32_t sum = 0;
+    for (; *name != '\0'; name++)
+        sum = sum * 31 + (unsigned char)*name;
+    return ls_random_stream_of_seed(sum);
+}
+
+/* The gradient's product with a random matrix, which shortens its shorter axis to the rank. */
+static LsValueId project(const Make *m, LsValueId grad, bool right)
+{
+    const LsHyper *h = &m->in->at.update.hyper;
+    const int64_t rank = (int64_t)h->rank, n = ls_shape(m->g, grad)->dim[right];
+    const LsShape rows = {2, {right ? rank : n, 1}}, columns = {2, {1, right ? n : rank}};
+    const double stream = stream_of(m->g->value[m->in->p.i].name);
+    const LsValueId p =
+        ls_append2(m->cx, m->g, LS_OP_PROJECTION,
+                   ls_expand(m->cx, m->g, ls_const_real(m->cx, m->g, stream), rows),
+                   ls_expand(m->cx, m->g, ls_const_real(m->cx, m->g, 0), columns),
+                   &(LsAttr){.scalar = {.a = h->gap}});
+    const LsAttr by = {.gemm = {.trans_a = !right, .trans_b = right, .alpha = 1 / sqrt(h->rank)}};
+    return right ? ls_append2(m->cx, m->g, LS_OP_MATMUL, grad, p, &by)
+                 : ls_append2(m->cx, m->g, LS_OP_MATMUL, p, grad, &by);
+}
+
+/* The norms of rows, of columns, or of the whole matrix. */
+static LsValueId norms(const Make *m, LsValueId v, bool rows, bool all)
+{
+    const LsAttr at = {.reduce = {.axes = rows ? 2 : 1, .keep = true}};
+    v = all ? ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, v)
+            : ls_append1(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, v, &at);
+    return ls_append1(m->cx, m->g, LS_OP_SQRT, v, NULL);
+}
+
+/* APOLLO: the gradient, each row or column of it times what Adam does to its projection's norm. */
+static void apollo_step(const Make *m)
+{
+    static const double least = 1e-8;
+    const LsHyper *h = &m->in->at.update.hyper;
+    const LsValueId grad = whole_gradient(m), sign = step_sign(m);
+    const bool right = ls_shape(m->g, grad)->dim[0] >= ls_shape(m->g, grad)->dim[1];
+    const bool all = h->tensor != 0 || m->o->kind == LS_APOLLO_MINI;
+    const LsValueId low = project(m, grad, right);
+    const LsUpdateAttr of = {.hyper = *h, .sum.scale = 1, .skips = m->in->at.update.skips};
+    const LsStepIn in = {.p = low, .grad = low, .factor = sign, .at.update = of};
+    const LsValueId way = append_rule(m, ls_rule_of(LS_OP_RAW_ADAM), &in);
+    LsValueId down = norms(m, low, right, all);
+    down = ls_append2(m->cx, m->g, LS_OP_ADD, down, ls_const_real(m->cx, m->g, least), NULL);
+    LsValueId u =
+        ls_append2(m->cx, m->g, LS_OP_DIV, norms(m, way, right, all), down, NULL);
+    u = ls_append2(m->cx, m->g, LS_OP_MUL, grad, u, NULL);
+    if (h->front != 0)
+        u = ls_scale(m->cx, m->g, u, sqrt(h->scale));
+    const LsAttr limit = {.update = of};
+    const LsValueId squares = ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, u);
+    const LsValueId factor = ls_append3(m->cx, m->g, LS_OP_GROWTH_LIMIT,
+                                        add_state(m, "norm", &(LsShape){0}), squares, sign, &limit);
+    take_step(m, LS_OP_STEP, u, times(m, factor, sign),
+              &(LsHyper){.decay = h->decay, .late = 1, .corrects = h->raw == 0, .beta1 = h->beta1,
+                         .beta2 = h->beta2});
+}
+
+static bool is_apollo(const Make *m)
+{
+    return m->o->kind == LS_APOLLO || m->o->kind == LS_APOLLO_MINI;
+}
+
+/* Muon's parameters that are no matrices, and APOLLO's that it does not project. */
 static bool by_adam(const Make *m)
 {
-    return m->o->kind == LS_MUON && ls_shape(m->g, m->in->p)->rank != 2;
+    return (m->o->kind == LS_MUON && ls_shape(m->g, m->in->p)->rank != 2)
+        || (is_apollo(m) && !is_projected(m));
+}
+
+/* The decay of such a parameter. */
+static double adam_decay(const Make *m)
+{
+    const double given = m->in->at.update.hyper.decay;
+    if (is_apollo(m))
+        return given;
+    return given != 0 || !m->o->spares_vectors ? m->o->hyper.rest_decay : 0;
 }
 
 /* Bits of the codes in which the moments are kept; 0: they are reals. */
@@ -229,9 +329,13 @@ void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOpti
         in.at.update.hyper.decoupled = 1;
     if (by_adam(&m)) {
         in.at.update.hyper.decoupled = 1;
-        in.at.update.hyper.decay =
-            in.at.update.hyper.decay != 0 || !o->spares_vectors ? o->hyper.rest_decay : 0;
+        in.at.update.hyper.late = is_apollo(&m);
+        in.at.update.hyper.decay = adam_decay(&m);
         append_rule(&m, ls_rule_of(LS_OP_ADAM), &in);
+        return;
+    }
+    if (is_apollo(&m)) {
+        apollo_step(&m);
         return;
     }
     in.at.update.hyper.bits = code_bits(&m);

@@ -274,7 +274,9 @@ static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsVal
                 g->grad[i].param, &u->part.update);
         if (u->sums && apart) {
             const LsValueId in[] = {grad[i], acc[i], u->weight};
-            grad[i] = ls_append(cx, g, LS_OP_ACCUMULATE, 2 + ls_is(u->weight), in, &u->part);
+            LsAttr part = u->part;
+            part.update.stays = u->o->sums_stay && !g->privacy.on;
+            grad[i] = ls_append(cx, g, LS_OP_ACCUMULATE, 2 + ls_is(u->weight), in, &part);
             acc[i] = (LsValueId){0};
         }
     }

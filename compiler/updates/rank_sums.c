@@ -120,5 +120,6 @@ bool ls_rank_slices(const LsOptimizerOptions *o)
     const LsRule *r = ls_rule_of(ls_optimizer_row[o->kind].op);
     const bool averages = o->hyper.ema != 0 || o->kind == LS_FREE_SGD || o->kind == LS_FREE_ADAMW;
     const bool blocks = o->kind == LS_ADAM8 || o->kind == LS_ADAM4;
-    return !r->makes && !blocks && !averages && o->clip_norm == 0 && !o->scale.on;
+    return !r->makes && !blocks && o->hyper.bf16 == 0 && !averages && o->clip_norm == 0
+        && !o->scale.on;
 }

@@ -24,6 +24,8 @@ typedef struct LsOptimizerOptions {
     const char *const *no_decay; int nno_decay;     /* of parameters of these names: globs */
     int parts;                      /* micro-batches of a batch; 0, 1: it is not cut */
     bool running_sums;              /* parts add up one after the other, not in a tree */
+    bool sums_stay;                 /* sums that wait for all gradients lie in the accumulators
+                                     * until then: not across the stages of a pipeline */
     int ranks;                      /* that share the parts of an update; 0, 1: one; LS_RANKS_ANY:
                                      * as many as a run says */
     LsLossScale scale;

@@ -21,7 +21,7 @@ ALIGN = 64      # of state and arena, bytes
 
 _ROLES = ("input", "parameter", "frozen", "statistic", "moment", "average", "sum", "target",
           "output")
-_KINDS = ("real", "i8", "i4", "?", "u1")
+_KINDS = ("real", "i8", "i4", "?", "u1", "u2")  # the last one: bits of a bfloat16
 
 
 class _Error(ctypes.Structure):

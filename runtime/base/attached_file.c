@@ -63,13 +63,22 @@ static const unsigned char *map_of(const char *path, size_t bytes)
     return found;
 }
 
-const unsigned char *ls_attached_map(const char *name, size_t bytes)
+/* The same bytes at a place that is aligned. */
+static const unsigned char *copy_of(const unsigned char *from, size_t bytes)
+{
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return map != MAP_FAILED ? memcpy(map, from, bytes) : NULL;
+}
+
+const unsigned char *ls_attached_map(const char *name, size_t bytes, size_t shift, bool in_place)
 {
     const char *started = (const char *)getauxval(AT_EXECFN);
     const char *const place[] = {"/proc/self/exe", started,
                                  strchr(name, '/') != NULL ? name : NULL};
     const unsigned char *found = NULL;
     for (size_t k = 0; k < sizeof place / sizeof *place && found == NULL; k++)
-        found = place[k] != NULL ? map_of(place[k], bytes) : NULL;
-    return found;
+        found = place[k] != NULL ? map_of(place[k], shift + bytes) : NULL;
+    if (found != NULL && in_place && (uintptr_t)found % LS_ATTACHED_ALIGN != 0)
+        found = copy_of(found, shift + bytes);
+    return found != NULL ? found + shift : NULL;
 }

@@ -162,7 +162,7 @@ static bool bind_one(LsDataset *d, const LsFile *f, uint32_t input, LsError *e)
         ok = read_raw(d, input, f, &s->array, e);
     else
         ok = ls_fail(e, LS_EXIT_DATA,
-                     "%s: format not recognised (IDX, NPY, NPZ, .csv, .txt; for raw "
+                     "%s: format not recognised (IDX, NPY, NPZ, .csv, .txt, .jsonl; for raw "
                      "numbers give --raw=TYPE)",
                      f->path);
     s->path = f->path;
@@ -199,6 +199,10 @@ static bool bind_item(LsDataset *d, char *item, LsError *e)
         return ls_csv_read(d, f, e);
     if (input < 0 && ends_with(f->path, ".txt"))
         return ls_text_read(d, f, e);
+    if (input < 0 && ends_with(f->path, ".jsonl"))
+        return ls_json_lines_read(d, f, e);
+    if (input < 0 && ls_stream_is(d, f, ends_with(f->path, ".bin")))
+        return ls_stream_read(d, f, e);
     if (input < 0 && (input = next_free(d)) < 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: no input is left for it", f->path);
     if (d->source[input].path)
@@ -210,6 +214,9 @@ static bool bind_item(LsDataset *d, char *item, LsError *e)
 static bool all_bound(LsDataset *d, LsError *e)
 {
     char dims[96], names[256] = "", too[160];
+    for (uint32_t j = 0; j < d->p->ninput; j++)
+        if (d->source[j].path == NULL && d->p->input[j].usual != LS_USUAL_NONE)
+            ls_dataset_usual(d, j);
     int k = next_free(d);
     if (k < 0)
         return true;

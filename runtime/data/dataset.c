@@ -51,7 +51,7 @@ static bool count_samples(LsDataset *d, LsError *e)
     const LsSource *first = NULL;
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         LsSource *s = &d->source[k];
-        if (s->whole || s->one)
+        if (s->whole || s->one || s->synthetic)
             continue;
         int64_t n = s->array.count / s->per_sample;
         if (first && n != d->samples && (n == 1 || d->samples == 1) && s->array.count == 1) {
@@ -188,7 +188,9 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
     ls_dataset_describe(d);
     if (!find_label_input(d, e))
         return false;
-    if (strncmp(opt->data, "synthetic", 9) == 0 && (opt->data[9] == ':' || !opt->data[9])) {
+    const bool made = strncmp(opt->data, "synthetic", 9) == 0
+                      && (opt->data[9] == ':' || !opt->data[9]);
+    if (made) {
         if (!open_synthetic(d, e))
             return false;
     } else if (!ls_bind_files(d, e)) {
@@ -199,7 +201,7 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
         *s = d->source[d->label_input];
         s->channel = own.channel, s->run = own.run;
     }
-    return (d->source[0].synthetic || count_samples(d, e)) && set_scales(d, e);
+    return (made || count_samples(d, e)) && set_scales(d, e);
 }
 
 void ls_dataset_close(LsDataset *d)
@@ -213,6 +215,7 @@ void ls_dataset_close(LsDataset *d)
     free(d->text);
     free(d->csv);
     free(d->norm);
+    ls_token_rows_free(&d->rows);
     *d = (LsDataset){0};
 }
 
@@ -269,28 +272,43 @@ static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *t
     }
 }
 
-static bool check_range(const LsRead *r, const LsInput *in, int64_t v, LsError *e)
+/* "x.npy: sample 3", "train.bin: token 77" or "train.jsonl:4": where element i is. */
+enum { PLACE = 320 };
+static const char *place(const LsRead *r, int64_t i, char text[PLACE])
 {
+    const LsSource *s = r->s;
+    const int64_t line = s->rows ? ls_token_row_line(s->rows, r->sample, i) : 0;
+    if (s->rows && line > 0)
+        snprintf(text, PLACE, "%.256s:%" PRId64, s->path, line);
+    else if (s->stream)
+        snprintf(text, PLACE, "%.256s: token %" PRId64, s->path, s->first + r->from + i);
+    else
+        snprintf(text, PLACE, "%.256s: sample %" PRId64, s->path, r->sample);
+    return text;
+}
+
+static bool check_range(const LsRead *r, const LsInput *in, int64_t i, int64_t v, LsError *e)
+{
+    char at[PLACE];
     if (in->t.type == LS_DT_I32 && v != (int32_t)v)
-        return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %" PRId64 " does not fit 32 bits",
-                       r->s->path, r->sample, v);
+        return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " does not fit 32 bits", place(r, i, at), v);
     if (!in->is_label && in->low < in->high && (v < in->low || v >= in->high))
         return ls_fail(e, LS_EXIT_DATA,
-                       "%s: sample %" PRId64 ": %" PRId64 " for '%s' does not lie in "
-                       "%" PRId64 "..%" PRId64,
-                       r->s->path, r->sample, v, in->t.name, in->low, in->high - 1);
+                       "%s: %" PRId64 " for '%s' does not lie in %" PRId64 "..%" PRId64,
+                       place(r, i, at), v, in->t.name, in->low, in->high - 1);
     return true;
 }
 
-static bool check_label(const LsRead *r, int64_t v, LsError *e)
+static bool check_label(const LsRead *r, int64_t i, int64_t v, LsError *e)
 {
+    char at[PLACE];
     const LsProgram *p = r->d->p;
     const LsInput *in = &p->input[r->input];
     const int64_t classes = in->low < in->high ? in->high : p->target.classes;
     if (classes == 0 || (v >= 0 && v < classes) || (p->target.has_ignore && v == p->target.ignore))
         return true;
-    return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": label %" PRId64 " is not one of the "
-                   "model's %" PRId64 " classes", r->s->path, r->sample, v, classes);
+    return ls_fail(e, LS_EXIT_DATA, "%s: label %" PRId64 " is not one of the model's %" PRId64
+                   " classes", place(r, i, at), v, classes);
 }
 
 static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
@@ -302,6 +320,10 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
         *v = (int64_t)value(r, i, 0);
     } else if (s->token) {
         *v = s->token[s->array.data[at]];       /* ls_dataset_number has checked all characters */
+    } else if (s->rows) {
+        *v = ls_token_row_value(s->rows, s->part, r->sample, i);
+    } else if (s->counts) {
+        *v = i;
     } else {
         *v = ls_array_int(&s->array, at);
         if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
@@ -309,7 +331,7 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
                            "%s: sample %" PRId64 ": %g is not an integer, but '%s' takes integers",
                            s->path, r->sample, ls_array_real(&s->array, at), in->t.name);
     }
-    return check_range(r, in, *v, e) && (!in->is_label || check_label(r, *v, e));
+    return check_range(r, in, i, *v, e) && (!in->is_label || check_label(r, i, *v, e));
 }
 
 static bool read_ints(const LsRead *r, int64_t i, int64_t n, char *to, int64_t step, LsError *e)
@@ -329,6 +351,25 @@ static bool read_ints(const LsRead *r, int64_t i, int64_t n, char *to, int64_t s
     return true;
 }
 
+/* No token follows one that the mask hides. */
+static bool is_padded_behind(const LsRead *r, LsError *e)
+{
+    const LsSource *s = r->s;
+    bool ended = false;
+    for (int64_t i = 0; i < s->per_sample && !s->synthetic && !s->one; i++) {
+        const bool sees = ls_array_int(&s->array, r->from + i) != 0;
+        if (sees && ended)
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s: sample %" PRId64
+                           ": '%s' hides tokens before element %" PRId64
+                           ": this model reads no more than its number of ones, so that samples "
+                           "are padded behind their tokens",
+                           s->path, r->sample, r->d->p->input[r->input].t.name, i);
+        ended |= !sees;
+    }
+    return true;
+}
+
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e)
 {
@@ -338,6 +379,8 @@ bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t
     bool last = t->channels_last && t->rank >= 3, by_channel = last || s->mean;
     int64_t run = by_channel ? s->run : s->per_sample, step = last ? s->channel : 1;
     int64_t size = ls_data_bytes(t->type, d->p->real_bytes);
+    if (d->p->input[input].usual == LS_USUAL_LENGTH && !is_padded_behind(&r, e))
+        return false;
     char *to = (char *)batch + (s->whole ? 0 : place) * s->per_sample * size;
     for (int64_t i = 0; i < s->per_sample; i += run) {
         int64_t c = by_channel ? i / run % s->channel : 0;

@@ -4,13 +4,15 @@
  * --data takes one item, or several separated by commas: FILE or INPUT=FILE. Unnamed files serve
  * the inputs in order, the target last. An NPZ archive serves inputs by member names (NAME, then
  * in/NAME; a single target is also found as "label"), a CSV file by columns; a .txt file gives its
- * characters, and the following characters as target. Files are mapped, not read: they may be
- * larger than memory. */
+ * characters, and the following characters as target, a single .bin file tokens in the same way
+ * (token_stream.c), a .jsonl file samples of tokens (json_lines.c). Files are mapped, not read:
+ * they may be larger than memory, but for the numbers of .csv and .jsonl files. */
 #ifndef LS_RUNTIME_DATA_DATASET_H
 #define LS_RUNTIME_DATA_DATASET_H
 
 #include "runtime/data/alphabet.h"
 #include "runtime/data/npy.h"
+#include "runtime/data/token_rows.h"
 
 typedef struct LsDataset LsDataset;
 
@@ -21,6 +23,8 @@ typedef struct LsDataOptions {
     const char *scale;          /* factor of real inputs; NULL: uint8 values are divided by 255 */
     const char *mean, *std; /* per channel (axis 1) after scaling, "0.5" or "0.4,0.5,0.4"; NULL */
     const char *raw;            /* element type of raw files, "float32"; NULL: from the file name */
+    int64_t stride;             /* token streams: tokens from one window to the next; 0: a window */
+    bool pack;                  /* JSON lines: samples share rows */
     uint64_t seed;              /* of synthetic data */
 } LsDataOptions;
 
@@ -31,8 +35,15 @@ typedef struct LsSource {
     int64_t stride;
     bool whole;                 /* the input has no sample axis: the same values for every batch */
     bool one;                   /* one number fills every element */
-    bool synthetic;
+    bool synthetic;             /* computed, and not in an array: data that are made up, or what is
+                                 * usual for an input that the data lack (LsInput.usual) */
     const int16_t *token;       /* number of each byte of a text; -1: none */
+    bool stream;                /* of tokens; `first`: the token of the file that the array begins
+                                 * with */
+    int64_t first;
+    bool counts;                /* element i is i */
+    const LsTokenRows *rows;    /* of tokens, which have `part`; the array has none of them; NULL */
+    LsRowPart part;
     int64_t per_sample;         /* elements */
     int64_t channel, run;       /* channels; consecutive elements of one channel */
     float *table;               /* converted values of uint8 elements, [256], with mean
@@ -52,6 +63,7 @@ struct LsDataset {
     int16_t token[256];         /* the numbers; -1: none */
     char *text;                 /* copy of opt.data, which file names point into */
     double *csv;                /* columns of a parsed CSV file */
+    LsTokenRows rows;           /* samples of JSON lines */
     bool scaled;                /* some input uses scale, mean and std */
     double *norm;               /* storage of mean and std */
     bool label_is_input;        /* the target has the values of input label_input */
@@ -91,8 +103,16 @@ bool ls_idx_is(const LsFile *f);
 bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);  /* csv.c: binds all free inputs */
 /* char_text.c: binds input and target */
 bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e);
+/* json_lines.c: binds the inputs of a language model */
+bool ls_json_lines_read(LsDataset *d, const LsFile *f, LsError *e);
+/* token_stream.c: whether a file without a name for its input is one; `bin`: it is called so. Binds
+ * the inputs of a language model. */
+bool ls_stream_is(const LsDataset *d, const LsFile *f, bool bin);
+bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e);
 /* bind_files.c: all items of --data */
 bool ls_bind_files(LsDataset *d, LsError *e);
+/* The input has what is usual for it. */
+void ls_dataset_usual(LsDataset *d, uint32_t input);
 /* synthetic.c: element i of a synthetic sample. */
 double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i);
 /* The same for n elements of a real input, stored `step` elements apart. Work that does not depend

@@ -27,7 +27,7 @@ void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samp
 {
     LsSource *s = &d->source[input];
     s->path = "the batch";
-    s->one = false;
+    s->one = s->synthetic = false;
     s->stride = s->whole ? 0 : s->per_sample;
     int64_t count;
     if (__builtin_mul_overflow(s->per_sample, s->whole ? 1 : samples, &count))
@@ -37,6 +37,12 @@ void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samp
                          .count = count};
     if (!s->whole)
         d->samples = samples;
+}
+
+void ls_dataset_usual(LsDataset *d, uint32_t input)
+{
+    d->source[input].synthetic = true;
+    d->source[input].path = "what is usual";
 }
 
 void ls_dataset_zero(LsDataset *d, uint32_t input)

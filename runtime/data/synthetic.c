@@ -91,7 +91,13 @@ static double label_value(const LsDataset *d, uint32_t input, int64_t sample, in
 double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i)
 {
     const LsInput *in = &d->p->input[input];
+    if (d->p->segments == input + 1)            /* three samples in a row */
+        return (double)(i * 3 / d->source[input].per_sample);
     uint64_t bits = key(d->opt.seed, (uint64_t)sample, (uint64_t)i * 64 + input + 16);
+    if (in->usual == LS_USUAL_ONES || in->usual == LS_USUAL_LENGTH)
+        return 1;
+    if (in->usual == LS_USUAL_COUNT)
+        return (double)(i % in->t.dim[in->t.rank - 1]);
     if (in->is_label)
         return label_value(d, input, sample, i);
     if (in->t.type == LS_DT_REAL)

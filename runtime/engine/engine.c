@@ -13,10 +13,10 @@
 
 static uint32_t count_addresses(const LsProgram *p)
 {
-    const LsPhaseTable *phase[] = {&p->phase.train, &p->phase.last, &p->phase.update,
-                                   &p->phase.eval};
+    const LsPhaseTable *phase[] = {&p->phase.once, &p->phase.train, &p->phase.last,
+                                   &p->phase.update, &p->phase.eval};
     uint32_t n = 0;
-    for (int f = 0; f < 4; f++)
+    for (int f = 0; f < 5; f++)
         for (uint32_t k = 0; k < phase[f]->nstep; k++) {
             uint32_t end = phase[f]->step[k].arg + phase[f]->step[k].narg;
             n = end > n ? end : n;

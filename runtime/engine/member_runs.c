@@ -1,8 +1,8 @@
 /* runtime/engine/member_runs.c -- see member_runs.h.
  *
- * A member runs all its steps before the next one begins. Its weights are then read and updated
- * while they are in the cache, as in a program of its own; a kernel that went over all members
- * would bring those of each from memory in every step. Lanes run members at the same time, one on
+ * What is the same for all members runs first. Then a member runs all its steps before the next one
+ * begins. Its weights are then read and updated while they are in the cache, as in a program of its
+ * own; a kernel that went over all members would bring those of each from memory in every step. Lanes run members at the same time, one on
  * each thread: small models need no threads inside. */
 #include "runtime/engine/member_runs.h"
 
@@ -111,6 +111,8 @@ static void run_lanes(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
 void ls_members_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
 {
     Job job = {g, t};
+    if (t != &g->p->phase.eval)         /* in the first lane's arena */
+        ls_steps_run(&g->run, &g->p->phase.once, g->arg, NULL, 0);
     if (g->p->ensemble.lanes > 1 && nhook == 0) {
         ls_parallel(&g->run, run_lanes, g->p->ensemble.lanes, (void *const[]){&job});
         return;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 
 enum { ALIGN = 64, HUGE = 1 << 21 };    /* bytes; HUGE: least size for large pages */
@@ -47,16 +48,30 @@ static bool is_here(const LsMemory *m, uint32_t k)
            || m->p->pipeline.state_stage[k] == LS_NO_STAGE;
 }
 
-/* The initial values of one tensor; members of an ensemble start with the same ones. */
-static void init_tensor(const LsMemory *m, const LsStateTensor *s)
+/* Codes lie in the file as they are read. */
+static void init_codes(const LsMemory *m, const LsStateTensor *s)
 {
+    const int64_t n = ls_tensor_count(&s->t);
+    memcpy(ls_memory_view(m, s->t.at, n), m->p->file.onnx + s->onnx_offset, (size_t)n);
+    ls_memory_store(m, s->t.at, n);
+    ls_memory_let_go(m, m->p->file.onnx, (size_t)(s->onnx_offset + n));
+}
+
+/* The initial values of one tensor; members of an ensemble start with the same ones, unless the
+ * file has others for them. */
+static void init_tensor(const LsMemory *m, uint32_t state)
+{
+    const LsStateTensor *s = &m->p->state[state];
+    const int64_t further = m->p->further != NULL ? m->p->further[state] : 0;
     const int64_t n = ls_tensor_count(&s->t), one = s->t.members > 0 ? n / s->t.members : n;
-    const unsigned char *from = m->p->file.onnx + s->onnx_offset;
     enum { PART = LS_LET_GO / 4 };
     LsWalk w = ls_walk_start(&s->t);
     char *to = ls_memory_view(m, s->t.at, n * m->p->real_bytes);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t k = i % one;
+        const int64_t k = i % one, member = i / one;
+        const unsigned char *from =
+            m->p->file.onnx
+            + (member > 0 && further > 0 ? further + (member - 1) * one * 4 : s->onnx_offset);
         float v;
         memcpy(&v, from + 4 * k, 4);
         int64_t at = ls_walk_next(&w);
@@ -73,8 +88,12 @@ static void init_state(LsMemory *m)
     const LsProgram *p = m->p;
     m->lets_go = p->file.onnx != NULL && ls_can_let_go(p->file.onnx, p->file.bytes + p->file.tail);
     for (uint32_t k = 0; k < p->nstate; k++)
-        if (p->state[k].onnx_offset >= 0 && is_here(m, k))
-            init_tensor(m, &p->state[k]);
+        if (p->state[k].onnx_offset < 0 || p->state[k].t.at.space == LS_AT_FILE || !is_here(m, k))
+            continue;
+        else if (p->state[k].t.type == LS_DT_U8)
+            init_codes(m, &p->state[k]);
+        else
+            init_tensor(m, k);
     ls_memory_let_go(m, p->file.onnx, p->file.bytes + p->file.tail);
     if (ls_has_scaling(p)) {
         char start[8];
@@ -241,6 +260,7 @@ void *ls_memory_at(const LsMemory *m, LsAddress a)
             return m->sums + (a.offset - m->p->ranks->sums.offset);
         return m->state + a.offset;
     case LS_AT_CONST: return (char *)m->constant + a.offset;    /* kernels only read operands */
+    case LS_AT_FILE: return (char *)m->p->file.onnx + a.offset;
     case LS_AT_LEVEL: return m->level != NULL ? m->level + a.offset : NULL;
     default: return NULL;
     }
@@ -297,6 +317,17 @@ void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t b
         memcpy(ls_memory_at(m, a), from, (size_t)bytes);
 }
 
+void ls_memory_replace(const LsMemory *m, LsAddress a, const void *from, int64_t bytes)
+{
+    char *to = ls_memory_at(m, a);
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (memcmp(to, from, (size_t)bytes) == 0)
+        return;
+    char *first = (char *)((uintptr_t)to / page * page);
+    if (mprotect(first, (size_t)(to + bytes - first), PROT_READ | PROT_WRITE) == 0)
+        memcpy(to, from, (size_t)bytes);
+}
+
 void ls_memory_let_go(const LsMemory *m, const void *onnx, size_t bytes)
 {
     if (m->lets_go)
@@ -327,7 +358,7 @@ static int64_t exchange_bytes(const LsRanks *r, int n)
 
 int64_t ls_memory_state(const LsProgram *p, int ranks)
 {
-    return p->bytes.state
+    return p->bytes.state + p->bytes.mapped
            + (ranks > 0
                   ? ls_rank_slice_bytes(p->ranks, ranks) + ls_rank_level_bytes(p->ranks, ranks)
                   : 0);

@@ -61,6 +61,9 @@ void *ls_memory_view(const LsMemory *m, LsAddress a, int64_t bytes);
 void *ls_memory_look(const LsMemory *m, void *at, int64_t bytes);
 /* Writes a changed view back. */
 void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes);
+/* Gives bytes of the attached file (LS_AT_FILE) other values, in this process alone; those that are
+ * equal stay shared. */
+void ls_memory_replace(const LsMemory *m, LsAddress a, const void *from, int64_t bytes);
 /* Writes host bytes to the address. */
 void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t bytes);
 /* The bytes of the embedded ONNX file have been read, and need no memory until they are read

@@ -47,10 +47,13 @@ typedef struct LsAttention {
     real fill;                          /* and the score otherwise */
 } LsAttention;
 
-/* At most one mask. The gradients dq, dk, dv lie as q, k, v do. */
+/* At most one mask. spans, [batch][rows][2], where rows and columns are the same tokens: row i
+ * attends to columns spans[i][0] .. spans[i][1] - 1 alone, which both grow with i; NULL: there are
+ * none. The gradients dq, dk, dv lie as q, k, v do. */
 typedef struct LsAttentionArgs {
     const real *q, *k, *v, *add;
     const uint8_t *bools;
+    const int32_t *spans;
     real *y, *lse;
     const real *dy;
     real *dq, *dk, *dv;
@@ -63,25 +66,35 @@ LS_INLINE int64_t ls_heads_at(const LsHeads *t, int64_t sample, int64_t head)
 
 /* ---- shared by the two passes ---- */
 
-/* Rows i .. i + m of one head of q by columns j .. j + n of its k. Some row attends to the first
- * `wide` columns; `whole`: that number, rounded up to whole panels. */
+/* Rows i .. i + m of one head of q by columns j .. j + n of its k. No row attends to those before
+ * `from`, of whole panels, or from `wide` on; `whole`: that number, rounded up to whole panels.
+ * wide 0: no row attends to any. */
 typedef struct LsScores {
     const LsAttention *d;
     const LsAttentionArgs *a;
     int64_t sample, head;
-    int64_t i, m, j, n, wide, whole;
+    int64_t i, m, j, n, from, wide, whole;
     int64_t ld;                         /* distance of rows of scores */
 } LsScores;
 
-/* Rows from i on may attend to columns below the result. */
-LS_INLINE int64_t ls_seen(const LsAttention *d, int64_t i)
+/* Rows up to i may attend to columns below the result; those from i on to none below ls_begun. */
+LS_INLINE int64_t ls_seen(const LsAttention *d, const LsAttentionArgs *a, int64_t sample, int64_t i)
 {
-    return d->causal ? ls_least(i + d->past + 1, d->cols) : d->cols;
+    const int64_t end = a->spans ? a->spans[(sample * d->rows + i) * 2 + 1] : d->cols;
+    return d->causal ? ls_least(i + d->past + 1, end) : end;
+}
+LS_INLINE int64_t ls_begun(const LsAttention *d, const LsAttentionArgs *a, int64_t sample,
+                           int64_t i)
+{
+    return a->spans ? a->spans[(sample * d->rows + i) * 2] : 0;
 }
 
 LS_INLINE void ls_scores_bound(LsScores *t)
 {
-    t->wide = ls_least(ls_seen(t->d, t->i + t->m - 1) - t->j, t->n);
+    const int64_t last = ls_seen(t->d, t->a, t->sample, t->i + t->m - 1) - t->j;
+    t->from = ls_most(ls_begun(t->d, t->a, t->sample, t->i) - t->j, 0) / LS_NR * LS_NR;
+    t->wide = ls_least(last, t->n);
+    t->wide = t->from < t->wide ? t->wide : 0;
     t->whole = ls_ceil_div(t->wide, LS_NR) * LS_NR;
 }
 
@@ -106,7 +119,7 @@ LS_SHARED_FN void ls_pack_block(real *to, const real *from, int64_t ld, int64_t 
 LS_INLINE void ls_scores_multiply(const LsScores *t, real *to, const real *from, int64_t ldf,
                                   int64_t depth, const real *panels)
 {
-    for (int64_t c = 0; c < t->wide; c += LS_NR) {
+    for (int64_t c = t->from; c < t->wide; c += LS_NR) {
         int64_t width = ls_panel_width(t->n - c);
         ls_panel(0, t->m, width, depth, from, ldf, panels + c * depth, width, ls_no_bias, 0,
                  to + c, t->ld);
@@ -115,15 +128,15 @@ LS_INLINE void ls_scores_multiply(const LsScores *t, real *to, const real *from,
     }
 }
 
-/* to[m][width] (+)= from[m][k] times packed rows. */
+/* to[m][width] (+)= from[m][k] times packed rows, of which the first `skip` are left out. */
 LS_INLINE void ls_rows_times(bool turned, int64_t m, int64_t width, int64_t k, const real *from,
-                             int64_t ldf, const real *panels, int64_t rows, bool add, real *to,
-                             int64_t ldt)
+                             int64_t ldf, const real *panels, int64_t rows, int64_t skip, bool add,
+                             real *to, int64_t ldt)
 {
     for (int64_t c = 0; c < width; c += LS_NR)
         ls_panel(turned ? LS_TURNED_A : 0, m, ls_least(LS_NR, width - c), k, from, ldf,
-                 panels + c * rows, ls_panel_width(width - c), add ? to + c : ls_no_bias,
-                 add ? ldt : 0, to + c, ldt);
+                 panels + c * rows + skip * ls_panel_width(width - c), ls_panel_width(width - c),
+                 add ? to + c : ls_no_bias, add ? ldt : 0, to + c, ldt);
 }
 
 /* ---- rows of scores: whole panels ----
@@ -180,27 +193,30 @@ LS_INLINE real ls_heads_dot(const real *a, const real *b, int64_t n)
     return ls_lanes_add(lane) + rest;
 }
 
-/* Applies the mask to the visible scores of row r; the others become minus infinity up to the end
- * of whole panels. Returns the number of scores in these panels. */
+/* Applies the mask to the visible scores of row r, from t->from on; the others become minus
+ * infinity up to the end of whole panels. Returns that end, at least t->from. */
 LS_INLINE int64_t ls_row_masked(const LsScores *t, int64_t r, real *s)
 {
     const LsAttention *d = t->d;
     const LsAttentionArgs *a = t->a;
     int64_t at = ls_heads_at(&d->mask, t->sample, t->head) + (t->i + r) * d->mask.row
                  + t->j * d->mask_col;
-    int64_t n = ls_least(ls_seen(d, t->i + r) - t->j, t->wide);
-    n = ls_most(n, 0);
+    int64_t n = ls_least(ls_seen(d, a, t->sample, t->i + r) - t->j, t->wide);
+    n = ls_most(n, t->from);
     if (a->add != NULL && d->mask_col == 1)
-        for (int64_t c = 0; c < n; c++)
+        for (int64_t c = t->from; c < n; c++)
             s[c] += a->add[at + c];
     else if (a->add != NULL)
-        for (int64_t c = 0; c < n; c++)
+        for (int64_t c = t->from; c < n; c++)
             s[c] += a->add[at];
     if (a->bools != NULL)
-        for (int64_t c = 0; c < n; c++)
+        for (int64_t c = t->from; c < n; c++)
             s[c] = (a->bools[at + c * d->mask_col] != 0) == d->keep ? s[c] : d->fill;
     int64_t whole = ls_ceil_div(n, LS_NR) * LS_NR;
     for (int64_t c = n; c < whole; c++)
+        s[c] = -INFINITY;
+    const int64_t begun = ls_least(ls_begun(d, a, t->sample, t->i + r) - t->j, n);
+    for (int64_t c = t->from; c < begun; c++)
         s[c] = -INFINITY;
     return whole;
 }
@@ -210,14 +226,14 @@ LS_INLINE int64_t ls_row_masked(const LsScores *t, int64_t r, real *s)
 /* For each row of a unit: the greatest score so far, and the sum of exponentials relative to it. */
 typedef struct LsRunning { real max[LS_ATT_UNIT]; double sum[LS_ATT_UNIT]; } LsRunning;
 
-/* Turns one row of scores, of which some of the first n are visible, into weights; rescales y to
- * the new maximum. */
+/* Turns one row of scores from t->from on, of which some of the first n are visible, into weights;
+ * rescales y to the new maximum. */
 LS_INLINE void ls_row_weigh(const LsScores *t, real *s, int64_t n, bool first, real *max,
                             double *sum, real *y)
 {
     real most = ls_scores_max(s, n), top = LS_ATT_MAX(most, *max);
     real shift = top == -INFINITY ? 0 : top, more = ls_scores_exp(s, shift, n);
-    ls_zero(s + n, t->whole - n);
+    ls_zero(s + n, t->whole - t->from - n);
     if (!first && top != *max) {
         real by = ls_exp(*max - shift);
         *sum *= by;
@@ -234,13 +250,14 @@ LS_SHARED_FN void ls_tile_attend(LsScores *t, const real *kt, const real *v, rea
     const LsAttention *d = t->d;
     const real *q = t->a->q + ls_heads_at(&d->q, t->sample, t->head) + t->i * d->q.row;
     real *y = t->a->y + ls_heads_at(&d->y, t->sample, t->head) + t->i * d->y.row;
-    bool first = t->j == 0;
+    const bool first = t->j <= ls_begun(d, t->a, t->sample, t->i);
     ls_scores_multiply(t, s, q, d->q.row, d->depth, kt);
     for (int64_t r = 0; r < t->m; r++) {
-        int64_t n = ls_row_masked(t, r, s + r * t->ld);
-        ls_row_weigh(t, s + r * t->ld, n, first, max + r, sum + r, y + r * d->y.row);
+        int64_t n = ls_row_masked(t, r, s + r * t->ld) - t->from;
+        ls_row_weigh(t, s + r * t->ld + t->from, n, first, max + r, sum + r, y + r * d->y.row);
     }
-    ls_rows_times(false, t->m, d->width, t->wide, s, t->ld, v, t->n, !first, y, d->y.row);
+    ls_rows_times(false, t->m, d->width, t->wide - t->from, s + t->from, t->ld, v, t->n, t->from,
+                  !first, y, d->y.row);
 }
 
 /* Rows i0 .. i0 + m of one head. */
@@ -255,8 +272,9 @@ LS_SHARED_FN void ls_attend(const LsAttention *d, const LsAttentionArgs *a, int6
     const real *v = a->v + ls_heads_at(&d->v, sample, group);
     real *kt = room, *vp = kt + d->block * d->depth, *s = vp + d->block * ldv;
     LsScores t = {.d = d, .a = a, .sample = sample, .head = head, .ld = d->block + LS_V};
-    for (t.j = 0; t.j < ls_seen(d, i0 + m - 1); t.j += d->block) {
-        t.n = ls_least(d->block, ls_seen(d, i0 + m - 1) - t.j);
+    const int64_t seen = ls_seen(d, a, sample, i0 + m - 1);
+    for (t.j = ls_begun(d, a, sample, i0) / d->block * d->block; t.j < seen; t.j += d->block) {
+        t.n = ls_least(d->block, seen - t.j);
         ls_pack_columns(kt, k + t.j * d->k.row, d->k.row, d->depth, t.n, d->scale);
         ls_pack_block(vp, v + t.j * d->v.row, d->v.row, t.n, d->width, 1);
         for (int64_t r = 0; r < m; r += LS_ATT_ROWS) {
@@ -328,7 +346,7 @@ LS_INLINE LsBackRoom ls_back_room(const LsAttention *d, real *room)
 LS_INLINE void ls_row_back(const LsScores *t, int64_t r, real *p, real *w, real lse, real dot)
 {
     int64_t n = ls_row_masked(t, r, p);
-    for (int64_t c = 0; c < n; c += LS_NR)
+    for (int64_t c = t->from; c < n; c += LS_NR)
         LS_INDEPENDENT for (int l = 0; l < LS_NR; l++) {
             p[c + l] = ls_exp(p[c + l] - lse);
             w[c + l] = p[c + l] * (w[c + l] - dot);
@@ -340,7 +358,7 @@ LS_INLINE void ls_row_back(const LsScores *t, int64_t r, real *p, real *w, real 
     const LsAttention *d = t->d;
     const uint8_t *bools = t->a->bools + ls_heads_at(&d->mask, t->sample, t->head)
                            + (t->i + r) * d->mask.row + t->j * d->mask_col;
-    for (int64_t c = 0; c < t->wide; c++)       /* filled scores have no gradient */
+    for (int64_t c = t->from; c < t->wide; c++)         /* filled scores have no gradient */
         w[c] = (bools[c * d->mask_col] != 0) == d->keep ? w[c] : 0;
 }
 
@@ -360,10 +378,13 @@ LS_SHARED_FN void ls_tile_back(LsScores *t, const LsBackRoom *b, real *dk, real 
     }
     ls_pack_block(b->q, a->q + at, d->q.row, t->m, d->depth, d->scale);
     ls_pack_block(b->dy, a->dy + at_y, d->y.row, t->m, d->width, 1);
-    ls_rows_times(false, t->m, d->depth, t->wide, b->w, t->ld, b->k, t->n, true, a->dq + at,
-                  d->q.row);
-    ls_rows_times(true, t->wide, d->depth, t->m, b->w, t->ld, b->q, t->m, true, dk, d->k.row);
-    ls_rows_times(true, t->wide, d->width, t->m, b->p, t->ld, b->dy, t->m, true, dv, d->v.row);
+    const int64_t from = t->from, cols = t->wide - from;
+    ls_rows_times(false, t->m, d->depth, cols, b->w + from, t->ld, b->k, t->n, from, true,
+                  a->dq + at, d->q.row);
+    ls_rows_times(true, cols, d->depth, t->m, b->w + from, t->ld, b->q, t->m, 0, true,
+                  dk + from * d->k.row, d->k.row);
+    ls_rows_times(true, cols, d->width, t->m, b->p + from, t->ld, b->dy, t->m, 0, true,
+                  dv + from * d->v.row, d->v.row);
 }
 
 LS_INLINE void ls_zero_rows(real *to, int64_t ld, int64_t rows, int64_t n)

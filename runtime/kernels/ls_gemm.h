@@ -12,10 +12,14 @@
 #ifndef LS_RUNTIME_KERNELS_LS_GEMM_H
 #define LS_RUNTIME_KERNELS_LS_GEMM_H
 
+#include "runtime/kernels/ls_depth_blocks.h"
 #include "runtime/kernels/ls_dot16.h"
+#ifdef LS_UNPACKS               /* some kernel reads codes */
+#include "runtime/kernels/ls_unpack_rows.h"
+#endif
 
 enum {
-    LS_KC = 1024 / sizeof(real),              /* depth of a block: a panel is then at most 32 KiB */
+    LS_KC = LS_BLOCK_TERMS(sizeof(real)),     /* depth of a block: a panel is then at most 32 KiB */
     LS_L1_ROWS = LS_MR * (LS_MR > 8 ? 2 : 4), /* rows that stay in the L1 cache while panels
                                                * stream */
     LS_LDA = LS_KC + LS_V, /* distance of copied rows: an odd number of vectors, to spread over
@@ -40,6 +44,7 @@ typedef struct LsSource {
     LsStored type;              /* of the elements at `at` ... */
     LsStored round;             /* ... which are rounded to this type as they are read ... */
     int64_t row;                /* ... and their number at a place, unless they are read in place */
+    const struct LsPacked *packed;      /* LS_STORED_PACKED: what the codes at `at` are */
 } LsSource;
 
 /* The elements are reals that are read as they are, in memory; where they lie. */
@@ -54,6 +59,16 @@ LS_INLINE const real *ls_reals(LsSource s) { return s.at; }
 LS_INLINE void ls_take(LsSource s, int64_t at, real *restrict to, int64_t n)
 {
     const real *const from = ls_reals(s) + at;
+#ifdef LS_UNPACKS
+    if (s.type == LS_STORED_PACKED) {
+        ls_unpack(s.packed, s.at, at, to, n);
+        for (int64_t i = 0; s.round == LS_STORED_BF16 && i < n; i++)
+            to[i] = ls_round_brain(to[i]);
+        for (int64_t i = 0; s.round == LS_STORED_F16 && i < n; i++)
+            to[i] = ls_round_half(to[i]);
+        return;
+    }
+#endif
     if (s.type != LS_STORED_REAL)
         ls_widen(s.type, to, (const ls_bf16 *)s.at + at, n);
     else if (s.round == LS_STORED_BF16)
@@ -99,6 +114,8 @@ LS_INLINE ls_vec ls_source_load(LsSource s, int64_t i)
 LS_INLINE void ls_source_prefetch(LsSource s, int64_t at, int64_t n)
 {
     const int64_t size = s.type == LS_STORED_REAL ? sizeof(real) : sizeof(ls_bf16);
+    if (s.type == LS_STORED_PACKED)
+        return;
     const char *from = (const char *)s.at + at * size, *const end = from + n * size;
     for (; from < end; from += LS_LINE * sizeof(real))
         __builtin_prefetch(from);

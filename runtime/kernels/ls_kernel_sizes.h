@@ -28,8 +28,9 @@ enum {
     LS_WINO_DEPTH = 1024,       /* most channels of the source */
 };
 
-/* How the elements of an operand or a result are stored. */
-typedef enum { LS_STORED_REAL, LS_STORED_BF16, LS_STORED_F16 } LsStored;
+/* How the elements of an operand or a result are stored. LS_STORED_PACKED: in codes, of an operand
+ * alone (runtime/ls_unpack.h). */
+typedef enum { LS_STORED_REAL, LS_STORED_BF16, LS_STORED_F16, LS_STORED_PACKED } LsStored;
 
 /* One spatial axis of a convolution. */
 typedef struct LsAxis {

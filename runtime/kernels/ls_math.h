@@ -348,11 +348,10 @@ LS_EACH_FN real ls_counted_spread(int64_t n, int64_t all)
     return n == all || n < 2 ? 1 : (real)((double)n / (double)(n - 1) / of_all);
 }
 
-/* A number in [0, 1) with 24 random bits, a function of its arguments only: every computation of
- * element `index` of node `id` gives the same number. The loop over index keeps to 32-bit
- * arithmetic (a keyed bijection in the manner of MurmurHash3's finalizer), everything else is
- * loop-invariant. */
-LS_EACH_FN real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t index)
+/* 32 random bits, a function of the arguments only: every computation of element `index` of node
+ * `id` gives the same. The loop over index keeps to 32-bit arithmetic (a keyed bijection in the
+ * manner of MurmurHash3's finalizer), everything else is loop-invariant. */
+LS_EACH_FN uint32_t ls_random_word(uint64_t seed, int64_t step, int64_t id, int64_t index)
 {
     uint64_t key = seed + 0x9e3779b97f4a7c15u * (uint64_t)(id + 1);
     key = (key ^ key >> 30) * 0xbf58476d1ce4e5b9u + (uint64_t)step;
@@ -365,8 +364,30 @@ LS_EACH_FN real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t inde
     x = (x ^ x >> 13) * 0xc2b2ae35u + k1;
     x = (x ^ x >> 16) * 0x21f0aaadu;
     x = (x ^ x >> 15) * 0x735a2d97u;
-    x ^= x >> 15;
+    return x ^ x >> 15;
+}
+
+/* A number in [0, 1) with 24 such bits. */
+LS_EACH_FN real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t index)
+{
+    const uint32_t x = ls_random_word(seed, step, id, index);
     return (real)(int32_t)(x >> 8) * LS_R(5.9604644775390625e-08);
+}
+
+/* 32 random bits for the moments of an element with that gradient: 16 for each of two. The gradient
+ * makes those of other tensors differ. */
+LS_EACH_FN uint32_t ls_moment_word(uint64_t seed, int64_t update, int64_t index, real gradient)
+{
+    const uint64_t of = (uint64_t)ls_bits32((float)gradient) << 32;
+    return ls_random_word(seed, update, 0xb16, (int64_t)(of ^ (uint64_t)index));
+}
+
+/* x rounded up or down to a bfloat16, up with the part of a step that it lies above the lower one,
+ * so that it stays on average, also where all that is added to it is less than half a step. */
+LS_EACH_FN ls_bf16 ls_randomly_bf16(real x, uint32_t word)
+{
+    const uint32_t bits = ls_bits32((float)x);
+    return ls_to_bf16(x != x ? (float)x : ls_float32(bits + (word & 0xffff)));
 }
 
 /* A normal number of mean 0 and deviation 1: sqrt(2) erfinv(2 u - 1) of a number u in (0, 1), by

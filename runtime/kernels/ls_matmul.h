@@ -9,6 +9,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_MATMUL_H
 #define LS_RUNTIME_KERNELS_LS_MATMUL_H
 
+#include "runtime/kernels/ls_depth_blocks.h"
 #include "runtime/kernels/ls_outer_product.h"
 #include "runtime/kernels/ls_packing.h"
 #include "runtime/kernels/ls_squares.h"
@@ -21,12 +22,14 @@ typedef struct LsMatmul {
     real alpha;
     int dot16;          /* LS_DOT16: both factors are bfloat16 (ls_dot16.h), and alpha is 1; else
                          * 0 */
+    int64_t of, from;   /* of > 0: terms of a sum, of which these k begin at `from`: they add up in
+                         * its blocks, at whose ends they begin and end */
 } LsMatmul;
 
-/* bias: one per column, or NULL. b is not computed where it is transposed. */
+/* bias: one per column, or NULL. start: c before this product is added, or NULL; may be c. b is not computed where it is transposed. */
 typedef struct LsMatmulArgs {
     LsSource a, b;
-    const real *bias;
+    const real *bias, *start;
     real *c;                    /* element [i0][j0] of the result */
     int64_t i0, j0;
     int64_t ldc;                /* row distance of c; 0: n */
@@ -48,7 +51,7 @@ typedef struct LsTaken {
 } LsTaken;
 
 enum {
-    LS_DEPTH = LS_KC * 17 / 16,         /* average limit of k in a block */
+    LS_DEPTH = LS_BLOCK_AVERAGE(sizeof(real)),  /* average limit of k in a block */
     LS_DEPTH_MOST = LS_DEPTH + LS_LINE,
     LS_ROWS_LD = LS_DEPTH_MOST + LS_V,  /* as LS_LDA */
     LS_ACROSS = 8 * LS_VEC_BYTES,       /* columns of a block */
@@ -59,19 +62,37 @@ enum {
     LS_TALL = 1024,                     /* most rows that share a packed B */
 };
 
-/* Number of blocks of the sum over k: about equal, so that none is too short to pay, and beginning
- * at whole cache lines. Blocks of AMX tiles may have twice the depth: words are half as many. */
+/* The blocks of the sum over k (ls_depth_blocks.h), or of the whole sum of which it is a part: their
+ * number, and the first term of each. */
+LS_INLINE int64_t ls_matmul_all_depths(const LsMatmul *d)
+{
+    return ls_depth_blocks(d->of > 0 ? d->of : d->k, sizeof(real), (d->dot16 & LS_AMX) != 0);
+}
+
+LS_INLINE int64_t ls_matmul_all_depth(const LsMatmul *d, int64_t block)
+{
+    return ls_depth_block(d->of > 0 ? d->of : d->k, ls_matmul_all_depths(d), block,
+                          ls_dot_begin(d->dot16 & LS_DOTS, LS_LINE));
+}
+
+/* The block of the whole sum that begins with the term `at`. */
+LS_INLINE int64_t ls_matmul_block_of(const LsMatmul *d, int64_t at)
+{
+    return d->of == 0 ? 0
+                      : ls_depth_block_of(d->of, ls_matmul_all_depths(d), at,
+                                          ls_dot_begin(d->dot16 & LS_DOTS, LS_LINE));
+}
+
+/* Those of this product. */
 LS_INLINE int64_t ls_matmul_depths(const LsMatmul *d)
 {
-    const int64_t k = d->dot16 & LS_AMX ? ls_ceil_div(d->k, 2) : d->k;
-    int64_t n = ls_most((k + LS_KC / 2) / LS_KC, 1);
-    return n * LS_DEPTH < k ? n + 1 : n;
+    return d->of == 0 ? ls_matmul_all_depths(d)
+                      : ls_matmul_block_of(d, d->from + d->k) - ls_matmul_block_of(d, d->from);
 }
 
 LS_INLINE int64_t ls_matmul_depth(const LsMatmul *d, int64_t block)
 {
-    const int64_t line = ls_dot_begin(d->dot16 & LS_DOTS, LS_LINE);
-    return ls_least(ls_ceil_div(d->k * block / ls_matmul_depths(d), line) * line, d->k);
+    return ls_matmul_all_depth(d, ls_matmul_block_of(d, d->from) + block) - d->from;
 }
 
 /* Rows of units and of transposed tiles are a multiple of it. */
@@ -264,10 +285,14 @@ LS_INLINE void ls_rows_multiply(const LsMatmul *d, const LsBlock *s, const LsMat
     const uint64_t mode = ls_dots_begin(dots);
     for (int64_t j = 0; j < s->n; j += LS_NR) {
         int64_t n = ls_least(LS_NR, s->n - j), width = ls_panel_width(s->n - j);
-        int64_t ldc = arg->ldc > 0 ? arg->ldc : d->n, ldi = s->first ? 0 : ldc;
+        int64_t ldc = arg->ldc > 0 ? arg->ldc : d->n,
+                ldi = !s->first ? ldc : arg->start != NULL ? d->n : 0;
         const real *b = panels + j * pitch;
         real *c = arg->c + (r->i - arg->i0) * ldc + s->j + j - arg->j0;
-        const real *init = !s->first ? c : arg->bias != NULL ? arg->bias + s->j + j : ls_no_bias;
+        const real *init = !s->first             ? c
+                           : arg->start != NULL ? arg->start + r->i * d->n + s->j + j
+                           : arg->bias != NULL  ? arg->bias + s->j + j
+                                                : ls_no_bias;
         if (r->tiles)
             ls_panel_tiles_ahead(dots, r->m, n, k, r->ready, b, width, init, ldi, c, ldc, ahead);
         else

@@ -182,6 +182,10 @@ static bool take_input(LsNet *n, uint32_t k, const void *at, int64_t samples, bo
         ls_dataset_zero(&t->feed.train, k);
         return true;
     }
+    if (at == NULL && t->p->input[k].usual != LS_USUAL_NONE) {
+        ls_dataset_usual(&t->feed.train, k);
+        return true;
+    }
     if (at == NULL)
         return ls_fail(e, LS_EXIT_DATA, "there is no array for '%s'", t->p->input[k].t.name);
     const void *here = fetch(n, k, at, samples, e);

@@ -24,7 +24,9 @@ static int64_t bytes_of(const LsMemory *m, const LsStateTensor *s)
 /* The format's word for a tensor's type. */
 static const char *dtype(const LsMemory *m, const LsStateTensor *s)
 {
-    return s->t.type == LS_DT_U8 ? "U8" : m->p->real_bytes == 8 ? "F64" : "F32";
+    return s->t.type == LS_DT_U8     ? "U8"
+           : s->t.type == LS_DT_BF16 ? "BF16"
+           : m->p->real_bytes == 8 ? "F64" : "F32";
 }
 
 const char *ls_checkpoint_precision(const LsProgram *p)
@@ -330,7 +332,7 @@ static const char *another(const LsLoaded *l, char text[96])
 static bool other_type(const LsLoaded *l, const char *name, const LsEntry *t,
                        const LsStateTensor *s, LsError *e)
 {
-    if (s->t.type == LS_DT_U8 || strcmp(t->dtype, "U8") == 0)
+    if (s->t.type != LS_DT_REAL || strcmp(t->dtype, "U8") == 0 || strcmp(t->dtype, "BF16") == 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, in this program it is %s (%s)",
                        l->f->path, name, t->dtype, dtype(l->m, s), "another optimizer?");
     return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, this program computes in F%d", l->f->path,
@@ -449,6 +451,10 @@ static void take_values(const LsLoaded *l)
         const LsTensor *t = &m->p->state[k].t;
         if (l->offset[k] < 0)
             continue;
+        if (t->at.space == LS_AT_FILE) {        /* in the order of files */
+            ls_memory_replace(m, t->at, l->data + l->offset[k], bytes_of(m, &m->p->state[k]));
+            continue;
+        }
         LsWalk w = ls_walk_start(t);
         ls_walk_write(&w, l->data + l->offset[k],
                       ls_memory_view(m, t->at, bytes_of(m, &m->p->state[k])), ls_tensor_count(t),

@@ -10,10 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Inputs that the data lack. */
+static void say_lacking(const LsTrainer *t)
+{
+    for (uint32_t k = 0; t->feed.train.source != NULL && k < t->p->ninput; k++) {
+        const LsUsual usual = t->p->input[k].usual;
+        const LsSource *s = &t->feed.train.source[k];
+        if (usual != LS_USUAL_NONE && s->synthetic && strcmp(s->path, "synthetic") != 0)
+            fprintf(stderr, "note: the data have no '%s': every sample has %s there\n",
+                    t->p->input[k].t.name, usual == LS_USUAL_COUNT ? "0, 1, 2, ..." : "ones");
+    }
+}
+
 void ls_train_say_what(const LsTrainer *t)
 {
     if (t->p->about.trains != NULL && strcmp(t->o.progress, "none") != 0)
         fprintf(stderr, "%s\n", t->p->about.trains);
+    say_lacking(t);
 }
 
 void ls_train_show_progress(LsTrainer *t)

@@ -4,6 +4,8 @@
 #include "runtime/base/json_read.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/export_values.h"
+#include "runtime/trainer/member_view.h"
+#include "runtime/trainer/state_floats.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -87,7 +89,7 @@ static bool path_in(char path[LS_PATH], const char *dir, const char *file, LsErr
            || ls_fail(e, LS_EXIT_FAIL, "%s: the path is too long", dir);
 }
 
-bool ls_export_adapter_check(const char *dir, LsError *e)
+static bool check_folder(const char *dir, LsError *e)
 {
     char path[LS_PATH];
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
@@ -95,12 +97,52 @@ bool ls_export_adapter_check(const char *dir, LsError *e)
     return path_in(path, dir, "adapter_model.safetensors", e) && ls_out_check(path, e);
 }
 
-bool ls_export_adapter(const LsMemory *m, const char *dir, LsError *e)
+static bool write_folder(const LsMemory *m, const char *dir, LsError *e)
 {
     char path[LS_PATH];
-    return ls_export_adapter_check(dir, e) && path_in(path, dir, "adapter_model.safetensors", e)
+    return check_folder(dir, e) && path_in(path, dir, "adapter_model.safetensors", e)
            && write_tensors(m, path, e) && path_in(path, dir, "adapter_config.json", e)
            && write_config(m->p, path, e);
+}
+
+static bool member_folder(char path[LS_PATH], const char *dir, int64_t member, LsError *e)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, member);
+    return path_in(path, dir, number, e);
+}
+
+bool ls_export_adapter_check(const LsProgram *p, int64_t member, const char *dir, LsError *e)
+{
+    char path[LS_PATH];
+    if (p->ensemble.members == 0 || member >= 0)
+        return check_folder(dir, e);
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return ls_fail(e, LS_EXIT_FAIL, "cannot make folder '%s': %s", dir, strerror(errno));
+    for (int64_t k = 0; k < p->ensemble.members; k++)
+        if (!member_folder(path, dir, k, e) || !check_folder(path, e))
+            return false;
+    return true;
+}
+
+bool ls_export_adapter(const LsMemory *m, int64_t member, const char *dir, LsError *e)
+{
+    const int64_t members = m->p->ensemble.members;
+    char path[LS_PATH];
+    LsMember one;
+    bool ok = ls_export_adapter_check(m->p, member, dir, e);
+    if (members == 0)
+        return ok && write_folder(m, dir, e);
+    for (int64_t k = 0; ok && k < members; k++) {
+        if (member >= 0 && k != member)
+            continue;
+        ok = ls_member_open(&one, m, k, e);
+        ok = ok && (member >= 0 ? write_folder(&one.memory, dir, e)
+                                : member_folder(path, dir, k, e)
+                                      && write_folder(&one.memory, path, e));
+        ls_member_close(&one);
+    }
+    return ok;
 }
 
 /* ---- merged weights ---- */
@@ -109,12 +151,15 @@ bool ls_export_adapter(const LsMemory *m, const char *dir, LsError *e)
 static double *values_of(const LsMemory *m, const LsStateTensor *s)
 {
     const int64_t n = ls_tensor_count(&s->t);
-    const int bytes = m->p->real_bytes;
+    float part[PART];
     double *to = malloc((size_t)n * sizeof *to + 1);
-    const char *from = ls_memory_view(m, s->t.at, ls_tensor_bytes(&s->t, bytes));
-    LsWalk w = ls_walk_start(&s->t);
-    for (int64_t i = 0; to != NULL && from != NULL && i < n; i++)
-        to[i] = ls_real_at(from + ls_walk_next(&w) * bytes, bytes);
+    LsStateFloats f = ls_state_floats(m, s);
+    for (int64_t i = 0, some; to != NULL && f.from != NULL && i < n; i += some) {
+        some = n - i < PART ? n - i : PART;
+        ls_state_floats_take(&f, part, some);
+        for (int64_t k = 0; k < some; k++)
+            to[i + k] = part[k];
+    }
     return to;
 }
 
@@ -157,7 +202,7 @@ static void patch(LsOut *o, int64_t at, const double *v, int64_t n)
 void ls_export_merged(LsOut *o, const LsMemory *m, const LsMergedWeight *of, int64_t at)
 {
     const LsProgram *p = m->p;
-    const LsStateTensor *weight = &p->state[of->weight];
+    const LsStateTensor *weight = ls_exported(p, of->weight);
     const int64_t n = ls_tensor_count(&weight->t), rank = p->state[of->b].t.dim[1];
     const int64_t out = p->state[of->b].t.dim[0], in = n / out;
     double *w = values_of(m, weight), *a = values_of(m, shown(p, of->a)),

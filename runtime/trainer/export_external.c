@@ -29,10 +29,11 @@ enum { SLACK = 1 << 16 };       /* bytes of a model that are new: metadata, Cast
 bool ls_export_is_large(const LsProgram *p, LsDataType type)
 {
     int64_t bytes = (int64_t)p->file.bytes + SLACK;
-    for (uint32_t k = 0; k < p->nstate && type != LS_DT_REAL; k++) {
-        const int64_t members = p->state[k].t.members > 0 ? p->state[k].t.members : 1;
-        if (ls_is_exported(p, k) && p->state[k].kind != LS_STATE_STAT)
-            bytes -= 2 * ls_tensor_count(&p->state[k].t) / members;
+    for (uint32_t k = 0; k < p->nstate + p->npacked && type != LS_DT_REAL; k++) {
+        const LsStateTensor *s = ls_exported(p, k);
+        const int64_t members = s->t.members > 0 ? s->t.members : 1;
+        if (ls_is_exported(p, k) && s->kind != LS_STATE_STAT)
+            bytes -= 2 * ls_tensor_count(&s->t) / members;
     }
     return bytes > INT32_MAX;
 }
@@ -143,7 +144,7 @@ static void put_merged(LsOut *o, const LsMemory *m, const LsExternal *x)
     for (uint32_t k = 0; k < p->adapters.nmerged; k++) {
         const LsMergedWeight *w = &p->adapters.merged[k];
         const LsExternalTensor *t =
-            ls_external_find(x, p->file.onnx + p->state[w->weight].onnx_offset);
+            ls_external_find(x, p->file.onnx + ls_exported(p, w->weight)->onnx_offset);
         if (t != NULL)
             ls_export_merged(o, m, w, t->offset);
         else

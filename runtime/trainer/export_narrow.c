@@ -136,9 +136,9 @@ typedef struct Weight {
 static void find_state(const Narrow *n, Weight *w)
 {
     const LsProgram *p = n->m->p;
-    for (uint32_t k = 0; k < p->nstate; k++)
-        if (p->state[k].onnx_offset == w->raw.p - p->file.onnx && ls_is_exported(p, k))
-            w->state = &p->state[k], w->narrow = n->narrow[k];
+    for (uint32_t k = 0; k < p->nstate + p->npacked; k++)
+        if (ls_exported(p, k)->onnx_offset == w->raw.p - p->file.onnx && ls_is_exported(p, k))
+            w->state = ls_exported(p, k), w->narrow = n->narrow[k];
 }
 
 /* False: the field is no initializer with data that change or lie beside the model. */
@@ -191,10 +191,11 @@ static const char *name_in_file(const LsProgram *p, const LsStateTensor *s)
 /* Decides which weights become narrow. */
 static void choose(Narrow *n, LsProtoBytes graph, const char *path)
 {
-    for (uint32_t k = 0; k < n->m->p->nstate && n->type != LS_DT_REAL; k++) {
-        const LsStateTensor *s = &n->m->p->state[k];
-        const char *name = name_in_file(n->m->p, s);
-        if (!ls_is_exported(n->m->p, k) || s->kind == LS_STATE_STAT || is_output(graph, name))
+    const LsProgram *p = n->m->p;
+    for (uint32_t k = 0; k < p->nstate + p->npacked && n->type != LS_DT_REAL; k++) {
+        const LsStateTensor *s = ls_exported(p, k);
+        const char *name = name_in_file(p, s);
+        if (!ls_is_exported(p, k) || s->kind == LS_STATE_STAT || is_output(graph, name))
             continue;
         const float far = n->type == LS_DT_F16 ? ls_export_too_large(n->m, s) : 0;
         n->narrow[k] = far == 0;
@@ -230,8 +231,9 @@ static bool place(const Narrow *n, LsProtoBytes graph, const char *path, LsError
 
 static bool is_narrow(const Narrow *n, LsProtoBytes name)
 {
-    for (uint32_t k = 0; k < n->m->p->nstate; k++)
-        if (n->narrow[k] && ls_proto_equals(name, name_in_file(n->m->p, &n->m->p->state[k])))
+    const LsProgram *p = n->m->p;
+    for (uint32_t k = 0; k < p->nstate + p->npacked; k++)
+        if (n->narrow[k] && ls_proto_equals(name, name_in_file(p, ls_exported(p, k))))
             return true;
     return false;
 }
@@ -392,7 +394,7 @@ bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, LsExternal *
 {
     Narrow n = {.m = m,
                 .type = type,
-                .narrow = calloc(m->p->nstate + 1, sizeof *n.narrow),
+                .narrow = calloc(m->p->nstate + m->p->npacked + 1, sizeof *n.narrow),
                 .external = external,
                 .suffix = ".f32"};
     LsProtoBytes file = {m->p->file.onnx, m->p->file.onnx + m->p->file.bytes};

@@ -6,9 +6,9 @@
 #include "runtime/trainer/export_narrow.h"
 #include "runtime/trainer/export_values.h"
 #include "runtime/trainer/export_trained.h"
+#include "runtime/trainer/member_view.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /* Writes the alphabet, unless the model contains one: it is then the alphabet of the training. */
 static void put_alphabet(LsOut *o, const LsProgram *p, const LsAlphabet *a)
@@ -23,12 +23,12 @@ static void put_alphabet(LsOut *o, const LsProgram *p, const LsAlphabet *a)
 static void put_model(LsOut *o, const LsMemory *m)
 {
     ls_export_copy(o, m, m->p->file.onnx, m->p->file.bytes);
-    for (uint32_t k = 0; k < m->p->nstate; k++)
+    for (uint32_t k = 0; k < m->p->nstate + m->p->npacked; k++)
         if (ls_is_exported(m->p, k))
-            ls_export_patch(o, m, &m->p->state[k], m->p->state[k].onnx_offset);
+            ls_export_patch(o, m, ls_exported(m->p, k), ls_exported(m->p, k)->onnx_offset);
     for (uint32_t k = 0; k < m->p->adapters.nmerged; k++)
         ls_export_merged(o, m, &m->p->adapters.merged[k],
-                         m->p->state[m->p->adapters.merged[k].weight].onnx_offset);
+                         ls_exported(m->p, m->p->adapters.merged[k].weight)->onnx_offset);
 }
 
 static bool write_model(const LsMemory *m, const LsAlphabet *alphabet, LsDataType type,
@@ -80,18 +80,9 @@ bool ls_export(const LsMemory *m, int64_t member, const LsAlphabet *alphabet,
 {
     if (m->p->ensemble.members == 0)
         return write_form(m, alphabet, form, path, e);
-    LsProgram of = *m->p;       /* the same memory as the member's program would see it */
-    LsMemory mine = *m;
-    LsStateTensor *state = calloc(of.nstate + 1u, sizeof *state);
-    if (state == NULL)
-        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    for (uint32_t k = 0; k < of.nstate; k++) {
-        state[k] = of.state[k];
-        state[k].t = ls_tensor_of(&of.state[k].t, member, of.real_bytes);
-    }
-    of.state = state;
-    mine.p = &of;
-    const bool ok = write_form(&mine, alphabet, form, path, e);
-    free(state);
+    LsMember one;
+    const bool ok = ls_member_open(&one, m, member, e)
+                    && write_form(&one.memory, alphabet, form, path, e);
+    ls_member_close(&one);
     return ok;
 }

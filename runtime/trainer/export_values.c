@@ -4,14 +4,14 @@
 #include <math.h>
 
 #include "runtime/base/let_go.h"
-#include "runtime/base/tensor_copy.h"
 #include "runtime/ls_half.h"
+#include "runtime/trainer/state_floats.h"
 
 enum { PART = 4096 };           /* elements converted at a time */
 
 bool ls_is_exported(const LsProgram *p, uint32_t state)
 {
-    const LsStateTensor *s = &p->state[state];
+    const LsStateTensor *s = ls_exported(p, state);
     bool averaged = false;
     for (uint32_t k = 0; k < p->nstate && s->kind == LS_STATE_PARAM; k++)
         averaged |=
@@ -29,17 +29,13 @@ void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t
 }
 
 typedef struct Walk {           /* through the elements of a state tensor, as float32 */
-    const LsMemory *m;
-    const void *from;
-    LsWalk walk;
+    LsStateFloats floats;
     int64_t left;
 } Walk;
 
 static Walk start(const LsMemory *m, const LsStateTensor *s)
 {
-    const int64_t bytes = ls_tensor_bytes(&s->t, m->p->real_bytes);
-    return (Walk){m, ls_memory_view(m, s->t.at, bytes), ls_walk_start(&s->t),
-                  ls_tensor_count(&s->t)};
+    return (Walk){ls_state_floats(m, s), ls_tensor_count(&s->t)};
 }
 
 /* The next elements; returns their number, 0 at the end. */
@@ -47,7 +43,7 @@ static size_t next(Walk *w, float part[PART])
 {
     const int64_t n = w->left < PART ? w->left : PART;
     if (n > 0)
-        ls_walk_floats(&w->walk, w->from, part, n, w->m->p->real_bytes);
+        ls_state_floats_take(&w->floats, part, n);
     w->left -= n;
     return (size_t)n;
 }

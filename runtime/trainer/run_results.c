@@ -65,7 +65,7 @@ bool ls_write_results(LsTrainer *t, LsError *e)
         ls_export(&t->memory, o->export_member, &t->place.alphabet,
                   &(LsExportForm){o->export_type, o->export_external}, o->export_to, &model);
     if (o->export_adapter)
-        ls_export_adapter(&t->memory, o->export_adapter, &adapter);
+        ls_export_adapter(&t->memory, o->export_member, o->export_adapter, &adapter);
     if (dumps)
         write_dump(t, &dump);
     write_times(t, &times);

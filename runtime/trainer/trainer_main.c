@@ -222,7 +222,8 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
     p = t->p = &mine;
     t->ending.signal = ls_interrupt_asked();
     if (mine.file.onnx == NULL && mine.file.bytes > 0
-        && (mine.file.onnx = ls_attached_map(name, mine.file.bytes + mine.file.tail)) == NULL)
+        && (mine.file.onnx = ls_attached_map(name, mine.file.bytes + mine.file.tail,
+                                                mine.file.shift, mine.bytes.mapped > 0)) == NULL)
         ls_fail(&e, LS_EXIT_FAIL,
                 "the initial weights, %zu bytes, are not in the program's file any more: compile "
                 "it again; an "

@@ -40,6 +40,8 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
                            .mean = o->mean,
                            .std = o->std,
                            .raw = o->raw,
+                           .stride = o->stride,
+                           .pack = o->pack,
                            .seed = (uint64_t)o->seed};
 }
 
@@ -57,10 +59,22 @@ static bool open_data(LsTrainer *t, LsError *e)
            && ls_short_batch_evaluates(t->p, &t->feed.val, e);
 }
 
+static bool has_stream(const LsDataset *d)
+{
+    for (uint32_t k = 0; d->source && k < d->p->ninput; k++)
+        if (d->source[k].stream)
+            return true;
+    return false;
+}
+
 /* Refuses options that would have no effect. */
-static bool takes_scale(const LsTrainer *t, LsError *e)
+static bool takes_options(const LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
+    if (o->stride > 0 && !has_stream(&t->feed.train) && !has_stream(&t->feed.val))
+        return ls_fail(e, LS_EXIT_USAGE, "--stride: the data are no stream of tokens");
+    if (o->pack && t->feed.train.rows.rows == 0 && t->feed.val.rows.rows == 0)
+        return ls_fail(e, LS_EXIT_USAGE, "--pack: the data are no JSON lines of tokens");
     const char *name = o->scale ? "scale" : o->mean ? "mean" : o->std ? "std" : NULL;
     return !name || t->feed.train.scaled || t->feed.val.scaled
            || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
@@ -242,7 +256,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->place.seed = (uint64_t)o->seed;
-    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
+    if (!ls_trainer_outputs_check(o, t->p, e) || !open_data(t, e) || !takes_options(t, e)
         || !ls_ranks_choose_devices(t, e)
         || !ls_memory_open_with(&t->memory, t->p, t->group.count, sums_in_window(t),
                                 ls_has_stage_ranks(t) ? t->group.comm->rank : -1, e))

@@ -23,7 +23,7 @@ static const LsOption row[] = {
     LS_OPTION_HEADING("Data"),
     {"--data", NULL, "SPEC", TEXT, AT(data), 1,
      "FILE, FILE,FILE or INPUT=FILE,...: IDX, NPY, NPZ (members by input name, target 'label'), "
-     "CSV, .txt, "
+     "CSV, .txt, .jsonl, .bin of tokens, "
      "raw; or synthetic[:SAMPLES]"},
     {"--val", NULL, "SPEC", TEXT, AT(val), 1, "data to evaluate on after every epoch"},
     {"--label-from", NULL, "INPUT", TEXT, AT(label_from), 1,
@@ -35,6 +35,10 @@ static const LsOption row[] = {
     {"--std", NULL, "D,...", TEXT, AT(std), 1,
      "divide by after --mean: one number, or one for each channel"},
     {"--raw", NULL, "TYPE", TEXT, AT(raw), 1, "files are bare numbers: float32, uint8, int64, ..."},
+    {"--stride", NULL, "N", WHOLE(1), AT(stride), 1,
+     "token streams: tokens from the start of one row to that of the next (default: a row)"},
+    {"--pack", NULL, NULL, FLAG, AT(pack), 1,
+     "JSON lines: put as many samples into a row as fit; of programs compiled with --segments"},
     {"--shuffle", NULL, NULL, FLAG, AT(shuffle), 1,
      "a new order every epoch (default); --no-shuffle: file order"},
     {"--drop-last", NULL, NULL, FLAG, AT(drop_last), 1, "leave out an incomplete last batch"},
@@ -48,7 +52,8 @@ static const LsOption row[] = {
      "cosine:warmup=500"},
     {"--max-skipped", NULL, "N", WHOLE(1), AT(max_skipped), 1,
      "with a loss scale: end with exit code 7 after N skipped updates in a row (default 100)"},
-    {"--seed", NULL, "N", WHOLE(0), AT(seed), 1, "seed of shuffling and dropout (default 0)"},
+    {"--seed", NULL, "N", WHOLE(0), AT(seed), 1,
+     "seed of shuffling, dropout and what optimizers draw (default 0)"},
     {"--ensemble-seed", NULL, "N", WHOLE(0), AT(ensemble_seed), 1,
      "an ensemble's members begin with different weights: all but the first with the file's in an "
      "order drawn by N, within "
@@ -124,9 +129,9 @@ static const LsOption row[] = {
      "write the trained model as ONNX, in evaluation form"},
     {"--export-adapter", NULL, "DIR", TEXT, AT(export_adapter), 1,
      "write the trained adapters as peft reads them: adapter_config.json and "
-     "adapter_model.safetensors"},
+     "adapter_model.safetensors; of an ensemble, of each member to DIR/0, DIR/1, ..."},
     {"--export-member", NULL, "K", WHOLE(0), AT(export_member), 1,
-     "the member of an ensemble that --export writes, from 0"},
+     "the member of an ensemble that --export and --export-adapter write, from 0"},
     {"--export-precision", NULL, "f32|f16|bf16", TEXT, AT(export_precision), 1,
      "types of the weights in --export (default f32); a Cast widens those of 16 bits"},
     {"--export-external", NULL, NULL, FLAG, AT(export_external), 1,
@@ -369,11 +374,13 @@ static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError
         return ls_fail(e, LS_EXIT_USAGE,
                        "--export writes one model of the %" PRId64 ": name it with --export-member",
                        p->ensemble.members);
-    if (o->export_member >= p->ensemble.members || (o->export_member >= 0 && !o->export_to))
+    const bool exports = o->export_to != NULL || o->export_adapter != NULL;
+    if (o->export_member >= p->ensemble.members || (o->export_member >= 0 && !exports))
         return ls_fail(e, LS_EXIT_USAGE,
-                       o->export_to ? "--export-member=%" PRId64
-                                      ": members are numbered from 0 to %" PRId64
-                                    : "--export-member is for --export FILE, which is not given",
+                       exports ? "--export-member=%" PRId64
+                                 ": members are numbered from 0 to %" PRId64
+                               : "--export-member is for --export FILE and --export-adapter DIR, "
+                                 "and neither is given",
                        o->export_member, p->ensemble.members - 1);
     const char *one = o->check_gradients ? "--check-gradients"
                       : o->image_grid    ? "--image-grid"
@@ -521,12 +528,13 @@ static bool is_apart_from_data(const LsTrainerOptions *o, LsError *e)
     return true;
 }
 
-bool ls_trainer_outputs_check(const LsTrainerOptions *o, LsError *e)
+bool ls_trainer_outputs_check(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     for (int k = 0; k < NROWS; k++)
         if (output(o, k) && (!is_apart(o, k, e) || !ls_out_check(output(o, k), e)))
             return false;
-    return (o->export_adapter == NULL || ls_export_adapter_check(o->export_adapter, e))
+    return (o->export_adapter == NULL
+            || ls_export_adapter_check(p, o->export_member, o->export_adapter, e))
            && (!o->export_external
                || (is_apart_from_data(o, e) && ls_external_check(o->export_to, e)));
 }

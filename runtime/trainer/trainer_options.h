@@ -12,6 +12,8 @@ enum { LS_MAX_SKIPPED = 100, LS_COMPARE_REPLICAS = 100 };
 
 typedef struct LsTrainerOptions {
     const char *data, *val, *label_from, *scale, *mean, *std, *raw;
+    int64_t stride;             /* of token streams; 0: a row */
+    bool pack;
     bool shuffle, drop_last, order_given;   /* order_given: one of both */
     int64_t workers;            /* -1: chosen from the number of threads */
     int64_t epochs, steps;      /* steps: updates; 0: no limit */
@@ -51,7 +53,7 @@ enum { LS_RANK_NUMBERS = 120 };
 /* "1, 2, 4 or 8 ranks": how many the program may have. Returns text. */
 const char *ls_rank_numbers(const LsRanks *r, char text[LS_RANK_NUMBERS]);
 /* Whether every requested output file could be written now. */
-bool ls_trainer_outputs_check(const LsTrainerOptions *o, LsError *e);
+bool ls_trainer_outputs_check(const LsTrainerOptions *o, const LsProgram *p, LsError *e);
 void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to);
 
 #endif

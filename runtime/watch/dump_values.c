@@ -114,17 +114,22 @@ static bool write_tensor(LsNpz *z, const char *folder, const char *name, const L
                          const void *at, int real_bytes, LsError *e)
 {
     char part[8192];
-    int64_t each = ls_data_bytes(t->type, real_bytes), left = ls_tensor_count(t);
+    const bool brain = t->type == LS_DT_BF16;   /* a moment: shown as f32 */
+    const int64_t each = ls_data_bytes(t->type, real_bytes), shown = brain ? 4 : each;
+    int64_t left = ls_tensor_count(t);
     LsWalk w = ls_walk_start(t);
     int64_t dim[LS_TENSOR_RANK + 1];
     const int rank = ls_tensor_dims(t, dim);
-    if (!ls_npz_begin_in(z, folder, name, element_of(t->type, real_bytes), rank, dim, e))
+    if (!ls_npz_begin_in(z, folder, name, element_of(t->type, brain ? 4 : real_bytes), rank, dim,
+                         e))
         return false;
     while (left > 0) {
-        int64_t n = (int64_t)sizeof part / each;
+        int64_t n = (int64_t)sizeof part / shown;
         n = n < left ? n : left;
         ls_walk_read(&w, at, part, n, each);
-        ls_npz_write(z, part, (size_t)(n * each));
+        if (brain)
+            widen(t->type, part, n);
+        ls_npz_write(z, part, (size_t)(n * shown));
         left -= n;
     }
     return true;

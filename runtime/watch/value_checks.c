@@ -55,10 +55,11 @@ static void check_after(void *self, uint32_t step)
     for (uint32_t r = 0; r < s->nout; r++) {
         int64_t n = c->g->p->argument.count[s->count + r];
         LsDataType type = (LsDataType)c->g->p->argument.type[s->count + r];
-        if (!ls_holds_reals(type))
+        const LsAddress to = c->g->p->argument.address[s->arg + s->nin + r];
+        if (!ls_holds_reals(type) || to.space == LS_AT_STATE)   /* a sum: its summands were looked
+                                                                 * at */
             continue;
-        const void *at = ls_engine_view(c->g, c->g->p->argument.address[s->arg + s->nin + r],
-                                        n * ls_data_bytes(type, c->g->p->real_bytes));
+        const void *at = ls_engine_view(c->g, to, n * ls_data_bytes(type, c->g->p->real_bytes));
         if (at)
             scan(c, step, r, type, at, n);
     }

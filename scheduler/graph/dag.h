@@ -45,12 +45,20 @@ typedef struct LsDag {
     const char *const *type; uint32_t ntype;    /* for people: types of the first ntype tensors,
                                                  * where their elements have 16 bits ("bf16"); NULL
                                                  * of others */
+    const char *const *label;   /* for people: what these tensors are, such as "lm_head [64x96]", as
+                                 * names of temporary values say nothing; NULL: not known */
 } LsDag;
 
 /* The type of a tensor of 16 bits; NULL: others, or not known. */
 static inline const char *ls_dag_type(const LsDag *g, uint32_t tensor)
 {
     return tensor < g->ntype ? g->type[tensor] : NULL;
+}
+
+/* What a tensor is called before people. */
+static inline const char *ls_dag_label(const LsDag *g, uint32_t tensor)
+{
+    return g->label != NULL && tensor < g->ntype ? g->label[tensor] : g->tensor[tensor].name;
 }
 
 /* Returns the least multiple of `to` that is at least n. */

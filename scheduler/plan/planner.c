@@ -201,7 +201,7 @@ static bool explain(LsPlanner *pl, const char *want)
                                "largest '%s' of %" PRId64 " bytes; no plan of any kind can do with "
                                "less than %" PRId64,
                                want, r->budget, r->least, node ? node : "", r->nowner,
-                               r->nowner ? g->tensor[r->owner[0].tensor].name : "",
+                               r->nowner ? ls_dag_label(g, r->owner[0].tensor) : "",
                                r->nowner ? r->owner[0].bytes : 0,
                                r->least_bound);
     return false;

@@ -368,6 +368,22 @@ static LsLimit usual_limit(const Fill *z, bool roams)
     return ls_limit_start(z->o->effort, z->o->effort == 0 ? usual : z->o->seconds);
 }
 
+/* Offers whole steps run twice, where the updates wait for all gradients. */
+static void offer_step_again(Fill *z, const LsProb *p)
+{
+    uint32_t gate;
+    const LsProb *open = ls_step_without_gate(z->scratch, p, &gate);
+    if (open == NULL)
+        return;
+    LsPlanOptions o = *z->o;
+    o.strategy = "auto";
+    o.compare = false;
+    LsCandidates *pool = ls_candidates_new(z->scratch, open);
+    ls_candidates_fill(z->scratch, z->scratch, &o, pool, z->store_all);
+    ls_strategy_step_again(z->pool, gate, pool);
+    ls_candidates_free(pool);
+}
+
 /* The search starts from the best candidates and may miss good ones near others. So in small graphs
  * it first runs without the plans by blocks, then with them. */
 static void run_auto(Fill *z, const LsProb *p, Variants v)
@@ -402,8 +418,9 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
         run_least(z, usual_seconds(z, usual_part(z, false)));
     join_leasts(z);
     search_on(z, effort);
-    if (!waits)                                     /* where it finds little, it comes after what it
-                                                     * could distract */
+    if (waits)                                      /* these come after what they could distract */
+        offer_step_again(z, p);
+    else
         ls_strategy_twice(z->pool);
     ls_strategy_optima(z->pool, z->o->effort);
 }

@@ -86,7 +86,7 @@ static void put_owner(const Page *p, const LsSeriesLive *o)
     char text[24];
     int64_t most = p->s->live[0].bytes > 0 ? p->s->live[0].bytes : 1;
     fprintf(p->to, "<tr><td class=\"l name\">");
-    ls_page_text(p->to, p->dag->tensor[o->tensor].name);
+    ls_page_text(p->to, ls_dag_label(p->dag, o->tensor));
     if (ls_dag_type(p->dag, o->tensor) != NULL) {
         fputs(" (", p->to);
         ls_page_text(p->to, ls_dag_type(p->dag, o->tensor));

@@ -94,7 +94,7 @@ void ls_view_bound(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRep
 static void put_owner(FILE *to, const char *bytes, const LsDag *g, uint32_t tensor)
 {
     const char *type = ls_dag_type(g, tensor);
-    fprintf(to, "  %12s  %s", bytes, g->tensor[tensor].name);
+    fprintf(to, "  %12s  %s", bytes, ls_dag_label(g, tensor));
     if (type != NULL)
         fprintf(to, " (%s)", type);
     fputs("\n", to);
@@ -184,6 +184,7 @@ static cJSON *json_peak(const LsDag *g, const LsPlanReport *r)
     for (uint32_t k = 0; k < r->nowner; k++) {
         cJSON *o = cJSON_CreateObject();
         cJSON_AddStringToObject(o, "tensor", g->tensor[r->owner[k].tensor].name);
+        cJSON_AddStringToObject(o, "label", ls_dag_label(g, r->owner[k].tensor));
         if (ls_dag_type(g, r->owner[k].tensor) != NULL)
             cJSON_AddStringToObject(o, "type", ls_dag_type(g, r->owner[k].tensor));
         cJSON_AddNumberToObject(o, "bytes", (double)r->owner[k].bytes);
@@ -256,6 +257,10 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "precision", r->of.precision);
     if (r->ranks != NULL)
         cJSON_AddRawToObject(root, "ranks", r->ranks);
+    if (r->shared != NULL)
+        cJSON_AddRawToObject(root, "shared", r->shared);
+    if (r->adapters != NULL)
+        cJSON_AddRawToObject(root, "adapters", r->adapters);
     if (r->microbatches != NULL)
         cJSON_AddRawToObject(root, "microbatches", r->microbatches);
     if (r->precisions != NULL)

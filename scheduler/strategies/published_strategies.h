@@ -58,6 +58,13 @@ bool ls_waits_for_gradients(const LsProb *p);
  * twice, or that reader takes an alternative that reads other values. */
 void ls_strategy_twice(LsCandidates *pool);
 
+/* If the updates wait for one number that is made of gradients: the problem whose updates do not,
+ * and the number's tensor. NULL: they wait for none. */
+LsProb *ls_step_without_gate(LsArena *arena, const LsProb *p, uint32_t *gate);
+
+/* Offers the candidates of that problem, each run twice: for the number alone, then as a whole. */
+void ls_strategy_step_again(LsCandidates *pool, uint32_t gate, const LsCandidates *open);
+
 /* Repairs the pool's candidates for a ladder of targets, improves them, and offers the Pareto
  * front. store_all: live peak of every node once without in-place reuse, bytes. Returns whether the
  * clock cut the search. */

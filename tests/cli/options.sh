@@ -189,6 +189,7 @@ row "compile" --lora r=2,alpha=4:a "lora.onnx --batch 2 $EFFORT" r=2,alpha=5:a
 row "inspect" --lora r=2:a lora.onnx
 row "inspect" --adapter adapter lora.onnx
 row "$BUILD" --head-chunks 2 "$NET"
+row "$BUILD" --segments - "gpt.onnx --batch 2 $EFFORT"
 row "$BUILD" --bn frozen "$CNN"
 row "compile" --bn-var torch "$CNN -q"        # the option also silences a warning
 row "$BUILD" --bn-var torch "$CNN -d all" onnx

@@ -8,12 +8,13 @@
 #include "tests/support/less.h"
 #include "tests/support/suite.h"
 
-enum { GRAPHS = 60, FEW = 4, OPERATORS = 30 };
+enum { GRAPHS = 60, FEW = 6, OPERATORS = 30 };
 
 /* The passes of compiler/pipeline.c. */
 static bool passes(Net *net, LsType type, int k)
 {
-    static const LsOptimizerKind first[] = {LS_ADAFACTOR, LS_MUON, LS_FREE_ADAMW, LS_NADAM};
+    static const LsOptimizerKind first[] = {LS_ADAFACTOR, LS_MUON, LS_FREE_ADAMW, LS_NADAM,
+                                            LS_APOLLO, LS_ADAMW};
     const LsOptimizerOptions o = {.kind = k < FEW ? first[k] : (LsOptimizerKind)(k % LS_OPT_NONE),
                                   .hyper.beta1 = 0.9,
                                   .hyper.beta2 = 0.99,
@@ -27,6 +28,11 @@ static bool passes(Net *net, LsType type, int k)
                                   .hyper.floor_p = 1e-3,
                                   .hyper.most = 1,
                                   .hyper.rate_part = 0.1,
+                                  .hyper.rank = 1,
+                                  .hyper.scale = 2,
+                                  .hyper.gap = 2,
+                                  .hyper.growth = 1.01,
+                                  .hyper.bf16 = k < FEW && first[k] == LS_ADAMW,
                                   .hyper.by_rate = 2};
     const LsPrecision as = {.compute = type, .gpu = true};
     LsCtx *cx = &net->cx;

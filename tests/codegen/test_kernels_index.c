@@ -148,6 +148,31 @@ START_TEST(scans_run_along_any_axis_from_either_end)
 }
 END_TEST
 
+START_TEST(segments_are_runs_of_equal_numbers)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    for (int k = 0; k < 4; k++) {
+        const LsShape s = {2, {k + 1, k == 0 ? 1 : 37 * k}}, spans = {3, {s.dim[0], s.dim[1], 2}};
+        const LsValueId x = rig_operand(&r, k % 2 ? LS_I32 : LS_I64, LS_ROW, s);
+        for (int64_t i = 0; i < ls_count(&s); i++)      /* numbers come back later, too */
+            rig_set(&r, x, i, (double)(i * i / 50 % 3));
+        const LsNodeId n = rig_node(&r, LS_OP_SEGMENTS, VALUES(x), 2, &(LsAttr){0});
+        rig_result(&r, n, 0, LS_I32, LS_ROW, spans);
+        rig_result(&r, n, 1, LS_I32, LS_ROW, s);
+    }
+    agree(&r, 0);
+    for (uint32_t i = 1; i < r.g->nnode; i++) {
+        const LsValueId spans = ls_out(r.g, (LsNodeId){i}, 0), places = {spans.i + 1};
+        const LsShape *s = ls_shape(r.g, places);
+        for (int64_t k = 0; k < ls_count(s); k++)
+            ck_assert(rig_get(&r, places, k)
+                      == (double)(k % s->dim[1]) - rig_get(&r, spans, 2 * k));
+    }
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(largest_elements_come_in_order_and_ties_by_index)
 {
     Rig r;
@@ -284,6 +309,7 @@ int main(void)
     tcase_add_test(t, integers_and_bools_are_scattered);
     tcase_add_loop_test(t, elements_are_gathered_and_scattered_by_their_own_index, 0, 2);
     tcase_add_loop_test(t, scans_run_along_any_axis_from_either_end, 0, 2);
+    tcase_add_loop_test(t, segments_are_runs_of_equal_numbers, 0, 2);
     tcase_add_loop_test(t, largest_elements_come_in_order_and_ties_by_index, 0, 2);
     tcase_add_loop_test(t, images_are_sampled_by_every_filter_and_edge, 0, 2);
     tcase_add_loop_test(t, boxes_have_as_many_samples_as_they_are_large, 0, 2);

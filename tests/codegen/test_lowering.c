@@ -159,8 +159,9 @@ START_TEST(state_is_a_parameter_frozen_a_statistic_or_a_moment)
         g->value[v.i].statistic = row[k].statistic;
         g->value[v.i].once_written = row[k].written;
     }
-    const LsOnnxSlot slot = {.name = "written", .offset = 8};
-    const LsAddresses *a = ls_addresses_new(&cx, g, 4, &slot, 1);
+    LsOnnxSlot slot = {.name = "written", .offset = 8};
+    const LsOnnxForm form = {.slot = &slot, .nslot = 1};
+    const LsAddresses *a = ls_addresses_new(&cx, g, 4, &form, false);
     ck_assert_uint_eq(a->nstate, ROWS);
     for (int k = 0; k < ROWS; k++) {
         ck_assert_str_eq(a->state[k].row.t.name, row[k].name);

@@ -4,7 +4,8 @@ OPTIMIZERS = ["sgd", "sgd:momentum=0.9", "sgd:momentum=0.9,nesterov,wd=0.01", "a
               "lion", "rmsprop", "rmsprop:momentum=0.5,centered", "adagrad", "nadam",
               "radam", "lamb",
               "lars", "adafactor", "muon", "schedule-free-sgd", "schedule-free-adamw", "adam8",
-              "adam4"]
+              "adam4", "apollo:rank=1,gap=2", "apollo:rank=2,tensor,front,wd=0.1", "apollo-mini",
+              "adamw:bf16", "sgd:momentum=0.9,bf16", "lion:bf16"]
 LOSSES = {"classes": ["ce", "ce", "ce"], "reals": ["mse", "l1", "huber", "bce"], "tokens": ["ce"]}
 STEPS = 3
 
@@ -91,7 +92,7 @@ class Options:
         self.maybe(0.1, "--clip-value 0.01")
         if not optimizer.startswith("schedule-free"):
             self.maybe(0.15, "--ema 0.9")
-        if "wd=" in optimizer or optimizer in ("adamw", "muon"):
+        if "wd=" in optimizer or optimizer in ("adamw", "adamw:bf16", "muon"):
             self.maybe(0.4, "--no-decay p*", "--no-decay none")
         if dice.random() < 0.15:
             self.compile += [dice.choice(["--freeze", "--freeze", "--train-only"]),

@@ -45,7 +45,7 @@ static void try_plan(LsCtx *cx, LsGraph *g, Dice *d, uint64_t round)
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (ls_is_const(g, (LsValueId){i}) && ls_count(ls_shape(g, (LsValueId){i})) > 1 << 16)
             return;
-    code.addresses = ls_addresses_new(cx, l.train, target.real_bytes, NULL, 0);
+    code.addresses = ls_addresses_new(cx, l.train, target.real_bytes, NULL, false);
     FILE *nowhere = fopen("/dev/null", "w");
     ck_assert(nowhere != NULL && (ls_program_print(cx, &code, nowhere, NULL) || cx->nerror > 0));
     fclose(nowhere);

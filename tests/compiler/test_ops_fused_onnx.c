@@ -1,45 +1,10 @@
 /* tests/compiler/test_ops_fused_onnx.c -- operators that onnxruntime's optimizers write
  * (com.microsoft) beside the nodes of ai.onnx that they stand for: the same numbers; gradients
  * against differences; refusals. */
-#include "tests/support/onnx_node.h"
+#include "tests/support/fused_node.h"
 #include "tests/support/suite.h"
 
 enum { N = 2, T = 3, C = 4, H = 2, S = 5 };
-
-#define MS(op) LS_MICROSOFT op
-/* A node of one result without attributes. */
-#define PLAIN(op, version, ...) node_one(&(Node){0}, op, version, IN(__VA_ARGS__))
-
-static void expect_equal(LsValueId a, LsValueId b)
-{
-    Eval e = eval_new(g);
-    eval_run(&e, 1, g->nnode);
-    ck_assert(ls_shape_same(ls_shape(g, a), ls_shape(g, b)));
-    for (int64_t i = 0; i < ls_count(ls_shape(g, a)); i++)
-        ck_assert_msg(fabs(e.v[a.i][i] - e.v[b.i][i]) <= 1e-6, "element %d: %.9g, not %.9g", (int)i,
-                      e.v[a.i][i], e.v[b.i][i]);
-}
-
-/* fused has the numbers of its definition, and right gradients. */
-static void expect_fused(LsValueId fused, LsValueId definition)
-{
-    expect_equal(fused, definition);
-    check_gradients(weighed(fused));
-}
-
-static LsValueId int_input(const char *name, LsShape s, const int32_t *v)
-{
-    return ls_value_add(&cx, g, LS_V_INPUT, name, LS_I32, &s, v);
-}
-
-static LsValueId turned(LsValueId v, size_t rank, const int64_t *perm)
-{
-    Node n = {0};
-    node_ints(&n, "perm", rank, perm);
-    return node_one(&n, "Transpose", 13, IN(v));
-}
-
-static LsValueId reshaped(LsValueId v, LsShape s) { return ls_reshape(&cx, g, v, &s); }
 
 /* ---- GELUs ---- */
 START_TEST(gelus_are_those_of_their_sum)
@@ -487,6 +452,59 @@ START_TEST(multi_head_attention_reads_keys_of_four_axes_and_caches)
 }
 END_TEST
 
+/* x [N,T,H*2], y and z beside each other for each head. */
+static LsValueId beside(int n, const LsValueId v[])
+{
+    LsValueId part[3];
+    for (int i = 0; i < n; i++)
+        part[i] = reshaped(v[i], SHAPE(N, ls_shape(g, v[i])->dim[1], H, 1, 2));
+    Node concat = {0};
+    node_int(&concat, "axis", 3);
+    return node_one(&concat, "Concat", 13, n, part);
+}
+
+START_TEST(multi_head_attention_unpacks_operands_of_five_axes)
+{
+    LsValueId q = param("q", SHAPE(N, T, C)), k = param("k", SHAPE(N, S, C)),
+              v = param("v", SHAPE(N, S, C)), own = param("o", SHAPE(N, T, C));
+    LsValueId b = param("b", SHAPE(3 * C));
+    HEADS(n);
+    LsValueId all = beside(3, (LsValueId[]){q, own, q}), two = beside(2, (LsValueId[]){k, v});
+    const char *op = MS("MultiHeadAttention");
+    expect_fused(node_one(&n, op, 1, IN(all, NONE, NONE, b)),
+                 node_one(&n, op, 1, IN(q, own, q, b)));
+    expect_fused(node_one(&n, op, 1, IN(q, two)), node_one(&n, op, 1, IN(q, k, v)));
+    node_fails(&n, op, 1, IN(q, two, v), LS_E_UNSUPPORTED, "operand 1 is 2x5x2x2x2");
+    node_fails(&n, op, 1, IN(two), LS_E_UNSUPPORTED, "operand 1 is missing");
+}
+END_TEST
+
+START_TEST(empty_caches_change_nothing)
+{
+    Projected p = projected(false);
+    LsValueId one = reals_of(SHAPE(N, H, 0, 2), (float[]){0}), out[3];
+    LsValueId both = reals_of(SHAPE(2, N, H, 0, 2), (float[]){0});
+    HEADS(n);
+    node_int(&n, "unidirectional", 1);
+    LsValueId want = attended(p.q, p.k, p.v, NONE, true);
+    expect_equal(node_one(&n, MS("Attention"), 1, IN(p.x, p.w, p.b, NONE, both)), want);
+    ck_assert(node_build(&n, MS("MultiHeadAttention"), 1,
+                         IN(p.q, p.k, p.v, NONE, NONE, NONE, one, one), 3, out, NULL));
+    expect_equal(out[0], want);
+    expect_equal(out[1], by_heads(p.k, T));
+    Node plain = {0};
+    node_int(&plain, "q_num_heads", H);
+    node_int(&plain, "kv_num_heads", H);
+    node_int(&plain, "is_causal", 1);
+    ck_assert(node_build(&plain, "Attention", 23, IN(p.q, p.k, p.v, NONE, one, one), 3, out, NULL));
+    expect_equal(out[0], want);
+    expect_equal(out[2], by_heads(p.v, T));
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin && g->node[i].op == LS_OP_CONCAT; k++)
+            ck_assert(ls_count(ls_in_shape(g, (LsNodeId){i}, k)) > 0);
+}
+END_TEST
+
 START_TEST(multi_head_attention_refuses_what_does_not_fit)
 {
     LsValueId q = param("q", SHAPE(N, T, C)), flat = param("f", SHAPE(C)),
@@ -530,6 +548,8 @@ int main(void)
     tcase_add_test(tc, attention_refuses_what_does_not_fit);
     tcase_add_test(tc, multi_head_attention_adds_the_bias_of_each_part);
     tcase_add_test(tc, multi_head_attention_reads_keys_of_four_axes_and_caches);
+    tcase_add_test(tc, multi_head_attention_unpacks_operands_of_five_axes);
+    tcase_add_test(tc, empty_caches_change_nothing);
     tcase_add_test(tc, multi_head_attention_refuses_what_does_not_fit);
     return run_tests("ops_fused_onnx", tc);
 }

@@ -52,6 +52,27 @@ START_TEST(gather_nd_takes_tuples_per_batch)
 }
 END_TEST
 
+/* As exporters take all elements of a mask, each by its indices. */
+START_TEST(tuples_in_order_are_a_slice)
+{
+    for (int form = 0; form < 2; form++) {
+        Node n = {0};
+        const int64_t at[] = {0, 1, 0, 2, 1, form == 0 ? 0 : 1};
+        LsValueId y = node_one(&n, "GatherND", 13,
+                               IN(counting(SHAPE(2, 3, 2)), index_in(0, SHAPE(3, 2), at)));
+        if (form == 0)
+            EXPECT_RUN(y, 2, 3, 4, 5, 6, 7);
+        else
+            EXPECT_RUN(y, 2, 3, 4, 5, 8, 9);
+        int gathers = 0;
+        for (uint32_t i = 1; i < g->nnode; i++)
+            gathers += g->node[i].op == LS_OP_GATHER;
+        ck_assert_int_eq(gathers, form);
+        graph_reopen();
+    }
+}
+END_TEST
+
 START_TEST(an_index_outside_of_one_axis_is_no_other_element)
 {
     Node n = {0};
@@ -282,6 +303,7 @@ int main(void)
     TCase *tc = tcase_create("ops_index");
     tcase_add_checked_fixture(tc, graph_open, graph_close);
     tcase_add_test(tc, gather_nd_takes_tuples_per_batch);
+    tcase_add_test(tc, tuples_in_order_are_a_slice);
     tcase_add_test(tc, an_index_outside_of_one_axis_is_no_other_element);
     tcase_add_test(tc, gather_elements_may_take_fewer_lines);
     tcase_add_test(tc, scatters_pass_gradients_to_data_and_updates);

@@ -174,6 +174,34 @@ START_TEST(a_vector_added_to_attention_stays_an_addition)
 }
 END_TEST
 
+/* softmax(q kT), whose NaN become 0 or another number. */
+static LsValueId guarded(const LsShape *s, double zero, LsValueId *softmax)
+{
+    const LsAttr turned = {.gemm = {.alpha = 1, .trans_b = true}};
+    const LsValueId q = open_x(*s);
+    LsValueId w = ls_append2(&cx, g, LS_OP_MATMUL, q, param("k", *s), &turned);
+    *softmax = w = ls_append1(&cx, g, LS_OP_SOFTMAX, w, &(LsAttr){.axis = {s->rank - 1}});
+    const LsValueId nan = op1(LS_OP_NOT, op2(LS_OP_EQUAL, w, w));
+    return ls_append3(&cx, g, LS_OP_WHERE, nan, num(zero), w, NULL);
+}
+
+START_TEST(attention_may_guard_against_rows_that_see_nothing)
+{
+    const LsShape s = SHAPE(1, 2, 3, 4);
+    const LsAttr plain = {.gemm = {.alpha = 1}};
+    for (int k = 0; k < 3; k++) {
+        LsValueId softmax, w = guarded(&s, k == 1 ? 0.5 : 0, &softmax);
+        set_output(ls_append2(&cx, g, LS_OP_MATMUL, w, param("v", s), &plain));
+        if (k == 2)
+            set_output(softmax);
+        ck_assert(ls_patterns(&cx, g));
+        ck_assert_int_eq(count_op(LS_OP_ATTENTION), k == 0);
+        ck_assert_int_eq(count_op(LS_OP_SOFTMAX), k != 0);
+        graph_close();
+    }
+}
+END_TEST
+
 START_TEST(a_bias_per_channel_joins_its_convolution)
 {
     LsValueId x = open_x(SHAPE(1, 2, 4, 4)), w = param("w", SHAPE(3, 2, 1, 1)),
@@ -206,6 +234,7 @@ int main(void)
     tcase_add_test(tc, a_value_in_between_with_another_reader_prevents_the_match);
     tcase_add_test(tc, a_linear_layer_becomes_one_product);
     tcase_add_test(tc, a_vector_added_to_attention_stays_an_addition);
+    tcase_add_test(tc, attention_may_guard_against_rows_that_see_nothing);
     tcase_add_test(tc, a_bias_per_channel_joins_its_convolution);
     tcase_add_test(tc, log_of_softmax_is_one_node);
     return run_tests("patterns", tc);

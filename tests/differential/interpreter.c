@@ -80,7 +80,9 @@ static void draw(Interpreter *r, LsNodeId n)
     double *y = r->e.v[ls_out(g, n, 0).i], p = node->attr.scalar.a;
     const int64_t stream = (int64_t)node->attr.scalar.b;
     for (int64_t i = 0; i < ls_count(ls_shape(g, ls_out(g, n, 0))); i++)
-        if (node->op == LS_OP_NORMAL)
+        if (node->op == LS_OP_PROJECTION)
+            y[i] = draw_normal(INTERPRETER_SEED, (r->e.update - 1) / (int64_t)p, (int64_t)x[0], i);
+        else if (node->op == LS_OP_NORMAL)
             y[i] = draw_normal(INTERPRETER_SEED, 0, stream, i);
         else if (node->op == LS_OP_UNIFORM)
             y[i] = draw_uniform(INTERPRETER_SEED, 0, stream, i);
@@ -94,6 +96,7 @@ void interpreter_node(Interpreter *r, LsNodeId n)
     case LS_OP_DROPOUT:
     case LS_OP_UNIFORM:
     case LS_OP_NORMAL:
+    case LS_OP_PROJECTION:
         draw(r, n);
         return;
     default:

@@ -315,6 +315,19 @@ class Codes(unittest.TestCase):
                 self.assertTrue(np.array_equal(t.net.read(s.name), other.net.read(s.name)), s.name)
 
 
+class Halves(unittest.TestCase):
+    def test_moments_in_bfloat16_are_bits(self):
+        with trainer(optimizer="adamw:bf16") as t:
+            x, y = data(t)
+            t.step(x, y)
+            name = next(s.name for s in t.net.state if s.role == "moment")
+            bits = t.net.read(name)
+            self.assertEqual(bits.dtype, np.uint16)
+            t.net.write(name, bits)
+            self.assertTrue(np.array_equal(t.net.read(name), bits))
+            self.assertGreater(np.unique(bits).size, 3)
+
+
 class Loops(unittest.TestCase):
     def test_fit_is_its_steps(self):
         with trainer(optimizer="adamw") as t, trainer(optimizer="adamw") as other:

@@ -20,9 +20,10 @@ static void program(bool channels_last)
                           .at = {LS_AT_INPUT, 0}},
                          false,
                          0,
-                         0};
+                         0,
+                         LS_USUAL_NONE};
     input[1] = (LsInput){{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {2},
-                          .at = {LS_AT_INPUT, 1}}, true, 0, 0};
+                          .at = {LS_AT_INPUT, 1}}, true, 0, 0, LS_USUAL_NONE};
     p = (LsProgram){.about.model = "m.onnx",
                     .real_bytes = 4,
                     .division.samples = 2,
@@ -368,6 +369,189 @@ START_TEST(text_gives_the_next_character)
 }
 END_TEST
 
+/* Inputs x, attention_mask, position_ids, segments and label, all 2 x 4. */
+static LsInput row[5];
+static void program_of_rows(void)
+{
+    static const char *const name[] = {"x", "attention_mask", "position_ids", "segments", "label"};
+    for (uint32_t k = 0; k < 5; k++)
+        row[k] = (LsInput){{.name = name[k],
+                            .type = k == 3 ? LS_DT_I32 : LS_DT_I64,
+                            .rank = 2,
+                            .dim = {2, 4},
+                            .at = {LS_AT_INPUT, k}},
+                           k == 4,
+                           0,
+                           k == 0 ? 90 : 0};
+    p = (LsProgram){.about.model = "m.onnx",
+                    .real_bytes = 4,
+                    .division.samples = 2,
+                    .input = row,
+                    .ninput = 5,
+                    .segments = 4,
+                    .target = {.classes = 90, .has_ignore = true, .ignore = -1}};
+}
+
+/* Input k of a row has these four numbers. */
+static void row_is(uint32_t k, int64_t sample, int64_t a, int64_t b, int64_t c, int64_t last)
+{
+    const int64_t want[] = {a, b, c, last};
+    union { int64_t wide[8]; int32_t narrow[8]; } got = {{0}};
+    ck_assert_msg(ls_dataset_read(&d, k, sample, 1, &got, &e), "%s", e.text);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(k == 3 ? got.narrow[4 + i] : got.wide[4 + i], want[i]);
+}
+
+START_TEST(a_stream_of_tokens_is_read_in_windows)
+{
+    static const uint16_t token[] = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 90};
+    program_of_rows();
+    write_bytes("t.bin", token, sizeof token);
+    OPEN(.data = "t.bin");
+    ck_assert_int_eq(d.samples, 2);     /* tokens 8 .. 10 are too few */
+    row_is(0, 1, 14, 15, 16, 17);
+    row_is(1, 1, 1, 1, 1, 1);
+    row_is(2, 1, 0, 1, 2, 3);
+    row_is(3, 1, 0, 0, 0, 0);
+    row_is(4, 1, 15, 16, 17, 18);
+    ls_dataset_close(&d);
+    OPEN(.data = "t.bin", .stride = 3);
+    ck_assert_int_eq(d.samples, 3);
+    row_is(0, 2, 16, 17, 18, 19);
+    ck_assert(!ls_dataset_read(&d, 4, 2, 0, whole, &e));
+    ck_assert_str_eq(e.text, "t.bin: token 10: label 90 is not one of the model's 90 classes");
+    ls_dataset_close(&d);
+    OPEN(.data = "t.bin", .stride = 1);
+    ck_assert_int_eq(d.samples, 7);
+    ls_dataset_close(&d);
+    write_bytes("t.bin", token, 8);
+    REFUSED(LS_EXIT_DATA, "takes 4 tokens and the one behind them, the file has 4",
+            .data = "t.bin");
+    REFUSED(LS_EXIT_DATA, "nothing for", .data = "x=t.bin", .raw = "uint16");   /* is no stream */
+}
+END_TEST
+
+static void write_stream(uint32_t magic, uint32_t version, uint32_t said, const void *token,
+                         size_t n)
+{
+    unsigned char bytes[1024 + 64] = {0};
+    memcpy(bytes, (uint32_t[]){magic, version, said}, 12);
+    memcpy(bytes + 1024, token, n);
+    write_bytes("t.bin", bytes, 1024 + n);
+}
+
+START_TEST(headers_of_streams_say_what_their_tokens_are)
+{
+    static const uint16_t narrow[] = {1, 2, 3, 4, 5, 6};
+    static const uint32_t wide[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    program_of_rows();
+    write_stream(20240520, 1, 6, narrow, sizeof narrow);
+    OPEN(.data = "t.bin");
+    row_is(4, 0, 2, 3, 4, 5);
+    ls_dataset_close(&d);
+    REFUSED(LS_EXIT_USAGE, "has a header", .data = "t.bin", .raw = "uint16");
+    write_stream(20240801, 7, 6, wide, 24);
+    OPEN(.data = "t.bin");
+    row_is(4, 0, 2, 3, 4, 5);
+    ls_dataset_close(&d);
+    write_stream(20240801, 1, 6, wide, 24);
+    REFUSED(LS_EXIT_DATA, "t.bin: tokens of version 1; version 7 is read", .data = "t.bin");
+    write_stream(20240520, 1, 7, narrow, sizeof narrow);
+    REFUSED(LS_EXIT_DATA, "announces 7 tokens, 6 are there", .data = "t.bin");
+    ck_assert_int_eq(truncate("t.bin", 700), 0);
+    REFUSED(LS_EXIT_DATA, "the header has 1024 bytes, 700 are there", .data = "t.bin");
+    write_bytes("t.bin", wide, sizeof wide);
+    REFUSED(LS_EXIT_DATA, "every second token is 0", .data = "t.bin");
+    OPEN(.data = "t.bin", .raw = "uint32");
+    row_is(0, 1, 5, 6, 7, 8);
+    ls_dataset_close(&d);
+    REFUSED(LS_EXIT_USAGE, "tokens are uint16, uint32", .data = "t.bin", .raw = "float32");
+    ck_assert_int_eq(truncate("t.bin", 35), 0);
+    REFUSED(LS_EXIT_DATA, "35 bytes are not a multiple of the 4 of a token", .data = "t.bin",
+            .raw = "uint32");
+}
+END_TEST
+
+START_TEST(lines_of_samples_become_rows)
+{
+    program_of_rows();
+    write_text("s.jsonl", "{\"input_ids\": [5, 6, 7], \"prompt_length\": 2}\n\n"
+                          "{\"labels\":[3,-100],\"input_ids\":[8,9],\"text\":\"{\\\"\"}\r\n"
+                          "{\"input_ids\": [1], \"attention_mask\": [1], \"score\": -1.5e3}");
+    OPEN(.data = "s.jsonl");
+    ck_assert_int_eq(d.samples, 3);
+    row_is(0, 0, 5, 6, 7, 0);
+    row_is(1, 0, 1, 1, 1, 0);
+    row_is(2, 0, 0, 1, 2, 0);
+    row_is(3, 0, 0, 0, 0, 1);
+    row_is(4, 0, -1, 7, -1, -1);        /* the prompt's second token has no label */
+    row_is(4, 1, -1, -1, -1, -1);       /* -100 of the file is what the program ignores */
+    ls_dataset_close(&d);
+    OPEN(.data = "s.jsonl", .pack = true);
+    ck_assert_int_eq(d.samples, 2);     /* the third sample fits behind the first */
+    row_is(0, 0, 5, 6, 7, 1);
+    row_is(1, 0, 1, 1, 1, 1);
+    row_is(2, 0, 0, 1, 2, 0);
+    row_is(3, 0, 0, 0, 0, 1);
+    row_is(4, 0, -1, 7, -1, -1);
+    row_is(0, 1, 8, 9, 0, 0);
+    row_is(2, 1, 0, 1, 0, 1);
+    row_is(3, 1, 0, 0, 1, 1);
+    ls_dataset_close(&d);
+    write_text("s.jsonl", "{\"input_ids\": [5, 6], \"labels\": [5, 6]}\n{\"input_ids\": [1, 89]}");
+    OPEN(.data = "s.jsonl", .pack = true);
+    row_is(4, 0, 6, -1, 89, -1);
+    ls_dataset_close(&d);
+}
+END_TEST
+
+START_TEST(wrong_lines_are_refused_with_their_number)
+{
+    static const struct { const char *line, *why; } wrong[] = {
+        {"{\"input_ids\": [1, 2, 3, 4, 5]}", "5 tokens, but a row of the program has 4"},
+        {"{\"input_ids\": []}", "'input_ids' is empty"},
+        {"{\"text\": \"a\"}", "no 'input_ids'"},
+        {"{}", "no JSON object"},
+        {"[1, 2]", "no JSON object"},
+        {"{\"input_ids\": [1, 2}", "'input_ids' does not end"},
+        {"{\"input_ids\": [1, 2]", "the JSON object does not end"},
+        {"{\"input_ids\": [1, 2.5]}", "number 1 of 'input_ids' is no integer"},
+        {"{\"input_ids\": [1, 3000000000]}", "number 1 of 'input_ids' is no integer of 32 bits"},
+        {"{\"input_ids\": 7}", "'input_ids' is no list"},
+        {"{\"input_ids\": [1], \"input_ids\": [2]}", "'input_ids' twice"},
+        {"{\"input_ids\": [1, 2], \"labels\": [1]}", "2 tokens and 1 labels"},
+        {"{\"input_ids\": [1, 2], \"attention_mask\": [1]}", "2 tokens and 1 numbers in"},
+        {"{\"input_ids\": [1, 2], \"attention_mask\": [1, 0]}", "leave padding out"},
+        {"{\"input_ids\": [1, 2], \"prompt_length\": 3}", "is more than the tokens"},
+        {"{\"input_ids\": [1, 2], \"prompt_length\": -1}", "no integer from 0 on"},
+        {"{\"input_ids\": [1], \"labels\": [1], \"prompt_length\": 1}", "one says which"},
+        {"{\"input_ids\": [1]} {\"input_ids\": [2]}", "more than one JSON object"},
+    };
+    char text[200], want[120];
+    program_of_rows();
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        snprintf(text, sizeof text, "{\"input_ids\": [1]}\n%s\n", wrong[k].line);
+        snprintf(want, sizeof want, "s.jsonl:2: ");
+        write_text("s.jsonl", text);
+        REFUSED(LS_EXIT_DATA, want, .data = "s.jsonl");
+        ck_assert_msg(strstr(e.text, wrong[k].why) != NULL, "%s: no '%s'", e.text, wrong[k].why);
+    }
+    write_text("s.jsonl", "\n\n{\"input_ids\": [1, 91]}");
+    OPEN(.data = "s.jsonl");
+    ck_assert(!ls_dataset_read(&d, 0, 0, 0, whole, &e));
+    ck_assert_str_eq(e.text, "s.jsonl:3: 91 for 'x' does not lie in 0..89");
+    ls_dataset_close(&d);
+    write_text("s.jsonl", " \n");
+    REFUSED(LS_EXIT_DATA, "s.jsonl: no samples", .data = "s.jsonl");
+    p.segments = 0;
+    REFUSED(LS_EXIT_USAGE, "compile it with --segments", .data = "s.jsonl", .pack = true);
+    p.segments = 4, p.privacy.expected = 2;
+    REFUSED(LS_EXIT_USAGE, "private training", .data = "s.jsonl", .pack = true);
+    p.privacy.expected = 0, p.target.has_ignore = false;
+    REFUSED(LS_EXIT_DATA, "--ignore-index -100", .data = "s.jsonl");
+}
+END_TEST
+
 START_TEST(an_alphabet_comes_back_from_the_metadata_of_a_model)
 {
     static unsigned char file[16 + 2 * (LS_ALPHABET_TEXT + 64)];
@@ -454,7 +638,11 @@ START_TEST(integers_that_index_are_checked)
 {
     int64_t x[6] = {0, 1, 2, 3, 4, 5}, label[2] = {0, 0};
     program(false);
-    input[0] = (LsInput){{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 3}}, false, -1, 5};
+    input[0] = (LsInput){{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 3}},
+                         false,
+                         -1,
+                         5,
+                         LS_USUAL_NONE};
     write_npz("a.npz", 2,
               (NpzItem[]){{"x", LS_I64, 2, {2, 3}, x}, {"label", LS_I64, 1, {2}, label}});
     OPEN(.data = "a.npz");
@@ -463,6 +651,64 @@ START_TEST(integers_that_index_are_checked)
     ck_assert_msg(strstr(e.text, "a.npz: sample 1: 5 for 'x' does not lie in -1..4") != NULL, "%s",
                   e.text);
     ls_dataset_close(&d);
+}
+END_TEST
+
+/* Masks and positions of tokens: every sample has them, whatever the data are made of. */
+static void expect_usual(LsUsual usual, const int64_t want[6])
+{
+    const int64_t x[6] = {7, 8, 9, 4, 5, 6}, label[3] = {1, 2, 3};
+    program(false);
+    input[0] = (LsInput){{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 3}},
+                         false,
+                         0,
+                         0,
+                         usual};
+    write_npz("a.npz", 1, (NpzItem[]){{"label", LS_I64, 1, {3}, label}});
+    for (int made = 0; made < 2; made++) {
+        OPEN(.data = made ? "synthetic:3" : "a.npz");
+        ck_assert_int_eq(d.samples, 3);
+        for (int place = 0; place < 2; place++)
+            ck_assert(ls_dataset_read(&d, 0, place + 1, place, whole, &e));
+        ck_assert_mem_eq(whole, want, 6 * sizeof *want);
+        ls_dataset_close(&d);
+    }
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_I64, 2, {2, 3}, x}, {"label", LS_I64, 1, {2}, label}});
+    OPEN(.data = "a.npz");
+    ck_assert(ls_dataset_read(&d, 0, 0, 0, whole, &e) && whole[2] == 9);
+    ls_dataset_close(&d);
+    input[0].usual = LS_USUAL_NONE;
+    write_npz("a.npz", 1, (NpzItem[]){{"label", LS_I64, 1, {3}, label}});
+    REFUSED(LS_EXIT_DATA, "nothing for input 'x'", .data = "a.npz");
+}
+
+START_TEST(inputs_that_data_lack_have_ones)
+{
+    expect_usual(LS_USUAL_ONES, (int64_t[]){1, 1, 1, 1, 1, 1});
+}
+END_TEST
+
+START_TEST(masks_that_are_only_counted_have_their_ones_first)
+{
+    const int64_t x[6] = {1, 1, 0, 0, 1, 1}, label[2] = {1, 2};
+    expect_usual(LS_USUAL_LENGTH, (int64_t[]){1, 1, 1, 1, 1, 1});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_I64, 2, {2, 3}, x}, {"label", LS_I64, 1, {2}, label}});
+    input[0].usual = LS_USUAL_LENGTH;
+    OPEN(.data = "a.npz");
+    ck_assert(ls_dataset_read(&d, 0, 0, 0, whole, &e));
+    ck_assert(!ls_dataset_read(&d, 0, 1, 0, whole, &e));
+    ck_assert_int_eq(e.code, LS_EXIT_DATA);
+    ck_assert_msg(strstr(e.text, "sample 1: 'x' hides tokens before element 1") != NULL, "%s",
+                  e.text);
+    ls_dataset_close(&d);
+}
+END_TEST
+
+START_TEST(inputs_that_data_lack_count)
+{
+    expect_usual(LS_USUAL_COUNT, (int64_t[]){0, 1, 2, 0, 1, 2});
 }
 END_TEST
 
@@ -476,7 +722,7 @@ START_TEST(integers_that_do_not_fit_32_bits_are_refused)
     int32_t got[2];
     char told[100];
     program(false);
-    input[0] = (LsInput){{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {2}}, false, 0, 0};
+    input[0] = (LsInput){.t = {.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {2}}};
     write_npz("a.npz", 2, (NpzItem[]){{"x", LS_I64, 1, {N}, x}, {"label", LS_I64, 1, {N}, label}});
     OPEN(.data = "a.npz");
     for (int k = 0; k < N; k++) {
@@ -600,10 +846,17 @@ int main(void)
         no_row_of_a_table_is_lost,
         no_samples_of_a_size_that_no_number_holds_are_refused,
         text_gives_the_next_character,
+        a_stream_of_tokens_is_read_in_windows,
+        headers_of_streams_say_what_their_tokens_are,
+        lines_of_samples_become_rows,
+        wrong_lines_are_refused_with_their_number,
         an_alphabet_comes_back_from_the_metadata_of_a_model,
         raw_files_have_as_many_samples_as_bytes,
         what_does_not_fit_is_refused_with_both_shapes,
         integers_that_index_are_checked,
+        inputs_that_data_lack_have_ones,
+        inputs_that_data_lack_count,
+        masks_that_are_only_counted_have_their_ones_first,
         integers_that_do_not_fit_32_bits_are_refused,
         real_mnist_files_are_read,
         synthetic_samples_depend_on_seed_and_number_only,

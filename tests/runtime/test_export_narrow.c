@@ -88,10 +88,10 @@ static void open_program(void)
                     .file.onnx = bytes,
                     .file.bytes = onnx__model_proto__pack(&mk.m, bytes)};
     state[0] = (LsStateTensor){{.name = "w", .rank = 2, .dim = {3, 4}, .at = {LS_AT_STATE, 0}},
-                               LS_STATE_PARAM,
+                               LS_STATE_PARAM, NULL,
                                place_of(mk.data[0], 48)};
     state[1] = (LsStateTensor){{.name = "mean", .rank = 1, .dim = {4}, .at = {LS_AT_STATE, MEAN}},
-                               LS_STATE_STAT,
+                               LS_STATE_STAT, NULL,
                                place_of(mk.data[1], 16)};
     ck_assert_msg(ls_memory_open(&m, &p, &e), "%s", e.text);
 }

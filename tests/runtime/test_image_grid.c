@@ -95,7 +95,7 @@ static void encode(LsRun *run, void *const arg[])
 static void check_grid(uint32_t nwatch, const char *code)
 {
     static const LsInput input[] = {{{.name = "x", .rank = 4, .dim = {2, 1, 8, 8},
-                                      .at = {LS_AT_INPUT, 0}}, false, 0, 0}};
+                                      .at = {LS_AT_INPUT, 0}}, false, 0, 0, LS_USUAL_NONE}};
     static const LsAddress address[] = {{LS_AT_INPUT, 0}, {LS_AT_ARENA, 0}, {LS_AT_INPUT, 0},
                                         {LS_AT_ARENA, 64}};
     static const int64_t count[] = {8, 128};
@@ -178,7 +178,7 @@ static void score(LsRun *run, void *const arg[])
 static bool draw_scores(int channels, const char *path)
 {
     const LsInput input[] = {{{.name = "x", .rank = 4, .dim = {2, channels, 4, 4},
-                               .at = {LS_AT_INPUT, 0}}, false, 0, 0}};
+                               .at = {LS_AT_INPUT, 0}}, false, 0, 0, LS_USUAL_NONE}};
     static const LsAddress address[] = {{LS_AT_INPUT, 0}, {LS_AT_ARENA, 0}};
     static const int64_t count[] = {160};
     static const uint8_t type[1] = {LS_DT_REAL};

@@ -66,6 +66,21 @@ static void fuzz_file(const char *path,
 static const float image[24] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 static const int64_t label[] = {1, 0}, token[] = {0, 1, 2, 3, 3, 2, 1, 0};
 
+/* A stream of 12 tokens with the header of llm.c, one without, and samples as lines. */
+static void write_tokens(void)
+{
+    static const char lines[] =
+        "{\"input_ids\": [1, 2, 3], \"prompt_length\": 1}\n"
+        "{\"id\": {\"a\": [1.5e3, \"}\"]}, \"labels\": [-100, 39], \"input_ids\": [4, 5]}\r\n\n"
+        "{\"input_ids\":[6],\"attention_mask\":[1]}";
+    unsigned char stream[1024 + 24] = {0x98, 0xd8, 0x34, 0x01, 1, 0, 0, 0, 12};
+    for (int k = 0; k < 12; k++)
+        stream[1024 + 2 * k] = (unsigned char)(3 * k);
+    write_bytes("head.bin", stream, sizeof stream);
+    write_bytes("bare.bin", stream + 1024, 24);
+    write_bytes("d.jsonl", lines, sizeof lines - 1);
+}
+
 static void write_files(void)
 {
     const NpzItem item[] = {{"x", LS_F32, 4, {2, 3, 2, 2}, image}, {"label", LS_I64, 1, {2}, label},
@@ -87,6 +102,7 @@ static void write_files(void)
     write_bytes("x.idx", idx, sizeof idx - 1);
     write_bytes("d.csv", csv, sizeof csv - 1);
     write_bytes("d.txt", "to be, or not to be, that is", 28);
+    write_tokens();
     write_npz("d.npz", 3, item);
 }
 
@@ -160,17 +176,35 @@ static const LsInput images[] = {
     {{.name = "x", .channels_last = true, .rank = 4, .dim = {2, 3, 2, 2}, .at = {LS_AT_INPUT, 0}},
      false,
      0,
-     0},
+     0,
+     LS_USUAL_NONE},
     {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {2}, .at = {LS_AT_INPUT, 1}},
      true,
      0,
-     0}};
+     0,
+     LS_USUAL_NONE}};
 static const LsInput texts[] = {
     {{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 0}},
      false,
      0,
-     40},
+     40,
+     LS_USUAL_NONE},
     {{.name = "label", .type = LS_DT_I32, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 1}},
+     true,
+     0,
+     0,
+     LS_USUAL_NONE}};
+
+static const LsInput packed[] = {
+    {{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 0}},
+     false,
+     0,
+     40},
+    {{.name = "segments", .type = LS_DT_I32, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 1}},
+     false,
+     0,
+     0},
+    {{.name = "label", .type = LS_DT_I32, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 2}},
      true,
      0,
      0}};
@@ -180,7 +214,7 @@ static bool read_samples(const LsDataset *d)
 {
     enum { SOME = 8 };
     bool ok = true;
-    for (uint32_t k = 0; k < 2; k++) {
+    for (uint32_t k = 0; k < d->p->ninput; k++) {
         int64_t elements = d->source[k].per_sample * (d->source[k].whole ? 1 : 2);
         char *batch =
             malloc((size_t)(elements * ls_data_bytes(d->p->input[k].t.type, d->p->real_bytes)));
@@ -200,16 +234,19 @@ static void try_data(const char *data, const char *path, const LsInput *input,
                    .real_bytes = roll(dice, 2) ? 4 : 8,
                    .division.samples = 2,
                    .input = input,
-                   .ninput = 2,
-                   .target.classes = 40};
+                   .ninput = input == packed ? 3 : 2,
+                   .target = {.classes = 40, .has_ignore = true, .ignore = -100},
+                   .segments = input == packed ? 2 : 0};
     LsDataOptions o = {.data = data,
                        .mean = roll(dice, 4) ? NULL : "0.5",
                        .std = roll(dice, 4) ? NULL : "1,2,3",
                        .scale = roll(dice, 4) ? NULL : "0.1",
-                       .raw = roll(dice, 16) ? NULL : "uint8"};
+                       .raw = roll(dice, 16) ? NULL : "uint8",
+                       .stride = roll(dice, 4),
+                       .pack = input == packed && roll(dice, 2)};
     const LsAlphabet none = {0};
     begin(path, bytes, n);
-    if (input == texts)
+    if (input != images)
         o.mean = o.std = NULL;
     bool ok =
         ls_dataset_open(&d, &p, &o, &e) && ls_dataset_number(&d, &none, &e) && read_samples(&d);
@@ -242,7 +279,26 @@ static void try_text(const unsigned char *bytes, size_t n, uint64_t round, Dice 
     try_data("v.txt", "v.txt", texts, bytes, n, round, d);
 }
 
+static void try_stream(const unsigned char *bytes, size_t n, uint64_t round, Dice *d)
+{
+    try_data("v.bin", "v.bin", texts, bytes, n, round, d);
+}
+
+static void try_lines(const unsigned char *bytes, size_t n, uint64_t round, Dice *d)
+{
+    try_data("v.jsonl", "v.jsonl", packed, bytes, n, round, d);
+}
+
 #ifndef LS_LIBFUZZER
+START_TEST(data_from_damaged_streams_and_lines)
+{
+    write_files();
+    fuzz_file("head.bin", try_stream);
+    fuzz_file("bare.bin", try_stream);
+    fuzz_file("d.jsonl", try_lines);
+}
+END_TEST
+
 START_TEST(data_from_damaged_arrays)
 {
     write_files();
@@ -358,6 +414,8 @@ const FuzzTarget fuzz_target[] = {
     {"tokens", try_tokens, write_files, {"t.npy"}},
     {"csv", try_csv, write_files, {"d.csv"}},
     {"text", try_text, write_files, {"d.txt"}},
+    {"stream", try_stream, write_files, {"head.bin", "bare.bin"}},
+    {"lines", try_lines, write_files, {"d.jsonl"}},
     {"checkpoint", try_checkpoint, write_checkpoint, {"c.safetensors"}},
     {"alphabet", try_alphabet, write_alphabet, {"alphabet"}},
     {.name = NULL}};
@@ -401,6 +459,7 @@ int main(void)
                                  data_from_damaged_tables,
                                  a_table_of_many_short_rows_takes_no_memory_for_full_ones,
                                  data_from_damaged_texts,
+                                 data_from_damaged_streams_and_lines,
                                  damaged_checkpoints,
                                  damaged_alphabets,
                                  files_that_broke_a_reader_once,

@@ -127,6 +127,47 @@ static void check_raw(void)
     sees("--data x.dat,label.dat --raw float32 --no-shuffle --steps 1", 0, 1);
 }
 
+/* The steps of a pass of the same program, which takes rows of three tokens, 0 or 1. */
+static int64_t steps_on_rows(const char *command)
+{
+    static LsInput input[3];
+    LsProgram p = watched();
+    memcpy(input, p.input, 2 * sizeof *input);
+    for (int k = 0; k < 3; k++)
+        input[k].t = (LsTensor){.name = k == 0 ? "x" : k == 1 ? "label" : "segments",
+                                .type = LS_DT_I64,
+                                .rank = 2,
+                                .dim = {TB, 3},
+                                .at = {LS_AT_INPUT, k}};
+    p.input = input;
+    p.ninput = 3;
+    p.segments = 3;
+    p.target.has_ignore = true;
+    p.target.ignore = -1;
+    must(&p, 0, command);
+    return seen.steps;
+}
+
+static void check_stride(void)
+{
+    uint16_t token[14];
+    for (int k = 0; k < 14; k++)
+        token[k] = 1;
+    write_bytes("t.bin", token, sizeof token);
+    ck_assert_int_eq(steps_on_rows("--data t.bin"), 1);                 /* 4 windows */
+    ck_assert_int_eq(steps_on_rows("--data t.bin --stride 1"), 3);      /* 11 windows */
+}
+
+static void check_pack(void)
+{
+    static char lines[256];
+    for (int k = 0; k < 8; k++)
+        strcat(lines, "{\"input_ids\": [1]}\n");
+    write_bytes("s.jsonl", lines, strlen(lines));
+    ck_assert_int_eq(steps_on_rows("--data s.jsonl"), 2);
+    ck_assert_int_eq(steps_on_rows("--data s.jsonl --pack"), 1);        /* 3 rows */
+}
+
 static void check_shuffle(void)
 {
     LsProgram p = watched();
@@ -256,7 +297,7 @@ static LsProgram with_frozen(void)
     LsProgram p = tiny_program(1);
     memcpy(state, tiny_state, sizeof tiny_state);
     state[N] = (LsStateTensor){
-        TENSOR("still", false, 1, TM), IN_STATE(ST_SCALE), LS_STATE_FROZEN, TINY_B};
+        TENSOR("still", false, 1, TM), IN_STATE(ST_SCALE), LS_STATE_FROZEN, NULL, TINY_B};
     p.state = state;
     p.nstate = N + 1;
     p.bytes.state = ST_SCALED_END;
@@ -527,6 +568,8 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"mean", check_mean},
     {"std", check_std},
     {"raw", check_raw},
+    {"stride", check_stride},
+    {"pack", check_pack},
     {"shuffle", check_shuffle},
     {"drop-last", check_drop_last},
     {"workers", check_workers},

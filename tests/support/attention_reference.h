@@ -15,6 +15,7 @@ typedef struct AttentionData {
     const LsGraph *g;
     LsNodeId n;
     double *q, *k, *v, *mask, *y, *lse, *dy, *dq, *dk, *dv;
+    double *spans;              /* NULL: there are none */
 } AttentionData;
 
 /* Where head h of token t begins; by the text of ops/net.def, not by ls_attention_heads. */
@@ -51,6 +52,10 @@ static inline double attention_score(const AttentionData *d, const double *q, co
     LsValueId mask = ls_in(d->g, d->n, ls_attention_mask(d->g, d->n));
     double score = at->scale * attention_dot(q, k, s.depth);
     *moves = !at->causal || place[3] <= place[2] + at->past;
+    if (d->spans != NULL) {
+        const double *span = d->spans + (place[0] * s.rows + place[2]) * 2;
+        *moves = *moves && place[3] >= span[0] && place[3] < span[1];
+    }
     if (!*moves || d->mask == NULL)
         return *moves ? score : -INFINITY;
     int64_t m = 0;

@@ -426,7 +426,27 @@ static inline void eval_attention(Eval *e, LsNodeId n)
         *out[k] = back ? e->v[ls_out(g, n, joint ? 0 : k).i] : NULL;
     }
     d.dy = back ? e->v[ls_in(g, n, 0).i] : NULL;
+    const LsValueId spans = ls_in(g, n, ls_attention_spans(g, n));
+    d.spans = ls_is(spans) ? e->v[spans.i] : NULL;
     attention_reference(&d);
+}
+
+/* By net.def: token i of a row has the segment of token j if all numbers between are equal. */
+static inline void eval_segments(Eval *e, LsNodeId n)
+{
+    const LsShape *s = ls_in_shape(e->g, n, 0);
+    const int64_t tokens = s->dim[1];
+    double *spans = e->v[ls_out(e->g, n, 0).i], *places = e->v[ls_out(e->g, n, 1).i];
+    for (int64_t at = 0; at < ls_count(s); at++) {
+        const double *x = e->v[ls_in(e->g, n, 0).i] + at / tokens * tokens;
+        int64_t first = at % tokens, end = first + 1;
+        while (first > 0 && x[first - 1] == x[at % tokens])
+            first--;
+        while (end < tokens && x[end] == x[at % tokens])
+            end++;
+        spans[2 * at] = (double)first, spans[2 * at + 1] = (double)end;
+        places[at] = (double)(at % tokens - first);
+    }
 }
 
 static inline void eval_node(Eval *e, LsNodeId n)
@@ -456,6 +476,7 @@ static inline void eval_node(Eval *e, LsNodeId n)
         memcpy(e->v[ls_out(g, n, 0).i], e->v[ls_in(g, n, 0).i],
                (size_t)ls_count(ls_in_shape(g, n, 0)) * sizeof(double));
         return;
+    case LS_OP_SEGMENTS: eval_segments(e, n); return;
     case LS_OP_NOP: return;
     default: ck_abort_msg("tests/support/eval.h does not run %s", ls_op[g->node[n.i].op]->name);
     }

@@ -74,6 +74,9 @@ static inline double eval_adam(const LsUpdateAttr *h, const EvalElement *x, doub
 {
     const double m = eval_towards(x->s[0], h->hyper.beta1, d),
                  v = eval_towards(x->s[1], h->hyper.beta2, d * d);
+    if (h->hyper.late != 0)     /* eps before the correction */
+        return m * sqrt(1 - pow(h->hyper.beta2, x->t)) / (1 - pow(h->hyper.beta1, x->t))
+               / (sqrt(v) + h->hyper.eps);
     return m / (1 - pow(h->hyper.beta1, x->t))
            / (sqrt(v / (1 - pow(h->hyper.beta2, x->t))) + h->hyper.eps);
 }
@@ -152,12 +155,19 @@ static inline void eval_rule(uint16_t op, const LsUpdateAttr *h, const EvalEleme
     }
     case LS_OP_LAMB: *x->y = eval_adam(h, x, d) + h->hyper.decay * *x->p; break;
     case LS_OP_DIRECTION: *x->y = d; break;
+    case LS_OP_RAW_ADAM: {
+        const double m = eval_towards(x->s[0], h->hyper.beta1, d);
+        *x->y = m / (sqrt(eval_towards(x->s[1], h->hyper.beta2, d * d)) + h->hyper.eps);
+        break;
+    }
     case LS_OP_MUON: {
         const double mean = eval_towards(x->s[0], h->hyper.momentum, d);
         *x->y = (1 - h->hyper.momentum) * d + h->hyper.momentum * mean;
         break;
     }
     case LS_OP_STEP:
+        if (h->hyper.corrects != 0)
+            d *= sqrt(1 - pow(h->hyper.beta2, x->t)) / (1 - pow(h->hyper.beta1, x->t));
         *x->p -= (h->hyper.relative != 0 ? fmin(x->lr, 1 / sqrt(x->t)) : x->lr) * part * d;
         break;
     case LS_OP_FREE_SGD: eval_schedule_free(h, x, d); break;
@@ -175,7 +185,8 @@ static inline void eval_rule(uint16_t op, const LsUpdateAttr *h, const EvalEleme
 static inline bool eval_adds_decay(uint16_t op, const LsUpdateAttr *h)
 {
     return h->hyper.decoupled == 0 && op != LS_OP_LION && op != LS_OP_LAMB && op != LS_OP_MUON
-           && op != LS_OP_STEP && op != LS_OP_FREE_SGD && op != LS_OP_FREE_ADAMW;
+           && op != LS_OP_RAW_ADAM && op != LS_OP_STEP && op != LS_OP_FREE_SGD
+           && op != LS_OP_FREE_ADAMW;
 }
 
 /* What the parameter loses of itself first, over the rate. */
@@ -224,8 +235,10 @@ static inline void eval_parameter(Eval *e, LsNodeId n, const LsRule *rule)
         if (h->clip != 0)
             d = fmin(fmax(d, -h->clip), h->clip);
         d += eval_adds_decay(op, h) ? h->hyper.decay * p[i] : 0;
-        p[i] -= e->lr * eval_shrinks(op, h) * p[i];
+        const double shrinks = e->lr * eval_shrinks(op, h);
+        p[i] -= h->hyper.late == 0 ? shrinks * p[i] : 0;
         eval_rule(op, h, &x, d);
+        p[i] -= h->hyper.late != 0 ? shrinks * p[i] : 0;
         if (h->hyper.ema != 0 && average != NULL && op != LS_OP_FREE_SGD && op != LS_OP_FREE_ADAMW)
             average[i] = h->hyper.ema * average[i] + (1 - h->hyper.ema) * p[i];
     }
@@ -244,6 +257,13 @@ static inline void eval_number(Eval *e, LsNodeId n)
     if (op == LS_OP_MOMENTUM_PRODUCT && moves)
         of[0] = (t > 1 ? of[0] : 1) * h->hyper.beta1
                 * (1 - 0.5 * pow(0.96, t * h->hyper.momentum_decay));
+    if (op == LS_OP_GROWTH_LIMIT) {
+        const double now = sqrt(eval_operand(e, n, 1)[0]), most = h->hyper.growth;
+        const double over = most > 0 && t > 1 ? fmax(now / (of[0] + 1e-8), most) / most : 1;
+        y[0] = moves ? (h->hyper.front != 0 ? 1 : sqrt(h->hyper.scale)) / over : 1;
+        of[0] = moves ? now / over : of[0];
+        return;
+    }
     for (int64_t i = 0; op == LS_OP_BLEND && moves && i < ls_count(ls_in_shape(g, n, 0)); i++)
         of[i] += pow(t, -h->hyper.power) * (eval_operand(e, n, 1)[i] - of[i]);
     for (int64_t i = 0; op != LS_OP_AVERAGE_SHARE && i < ls_count(ls_in_shape(g, n, 0)); i++)
@@ -269,7 +289,8 @@ static inline void eval_update(Eval *e, LsNodeId n)
         eval_parameter(e, n, ls_rule_of((LsOpCode)op));
         return;
     }
-    if (op == LS_OP_MOMENTUM_PRODUCT || op == LS_OP_BLEND || op == LS_OP_AVERAGE_SHARE) {
+    if (op == LS_OP_MOMENTUM_PRODUCT || op == LS_OP_BLEND || op == LS_OP_GROWTH_LIMIT
+        || op == LS_OP_AVERAGE_SHARE) {
         eval_number(e, n);
         return;
     }

@@ -15,9 +15,12 @@ static inline bool has_kernel(const Rig *r, uint32_t i)
     return r->g->node[i].op != LS_OP_NOP && rig_emitter(r, (LsNodeId){i}) != NULL;
 }
 
-/* The CPU has no such kernel in 16 bits: of reals it gives what is rounded here. */
+/* The CPU has no such kernel in 16 bits: of reals it gives what is rounded here. Updates round
+ * their moments themselves. */
 static inline bool is_wide_on_cpu(const Rig *r, LsNodeId n)
 {
+    if (ls_op[r->g->node[n.i].op]->kernel == LS_K_UPDATE)
+        return false;
     return r->g->node[n.i].op == LS_OP_CONV_DW || !ls_takes_16(r->g, n, false);
 }
 

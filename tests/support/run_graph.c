@@ -122,7 +122,7 @@ LsRunGraph *ls_run_graph_plan(LsCtx *cx, LsProblem *problem, const LsPlan *plan,
     LsRunGraph *r = ls_arena_alloc(cx->arena, 1, sizeof *r);
     char dir[] = "/tmp/ls-run-XXXXXX";
     *r = (LsRunGraph){.cx = cx, .g = problem->g, .problem = problem, .plan = *plan};
-    r->addresses = ls_addresses_new(cx, r->g, problem->target.real_bytes, NULL, 0);
+    r->addresses = ls_addresses_new(cx, r->g, problem->target.real_bytes, NULL, false);
     if (mkdtemp(dir) == NULL)
         return NULL;
     bool ok = print(r, dir) && build(r, dir, flags) && load(r, dir);
@@ -136,7 +136,7 @@ bool ls_run_graph_prints(LsCtx *cx, const LsGraph *g, int real_bytes)
     const LsTarget target = ls_target_cpu(real_bytes);
     char dir[] = "/tmp/ls-run-XXXXXX";
     LsRunGraph r = {.cx = cx, .g = g, .problem = ls_problem_new(cx, g, "test", &target)};
-    r.addresses = ls_addresses_new(cx, g, real_bytes, NULL, 0);
+    r.addresses = ls_addresses_new(cx, g, real_bytes, NULL, false);
     if (!ls_plan_none(cx->arena, &r.problem->dag, &r.plan) || mkdtemp(dir) == NULL)
         return false;
     bool ok = print(&r, dir);

@@ -40,7 +40,7 @@ int ls_run_many_add(LsRunMany *m, LsProblem *const problem[2], const LsPlan plan
     m->pair = ls_arena_grow(cx->arena, m->pair, m->npair, m->npair + 1, sizeof *m->pair, &m->cap);
     Pair *p = &m->pair[m->npair];
     *p = (Pair){.problem = {problem[0], problem[1]}, .plan = {plan[0], plan[1]}};
-    p->addresses = ls_addresses_new(cx, problem[0]->g, m->target.real_bytes, NULL, 0);
+    p->addresses = ls_addresses_new(cx, problem[0]->g, m->target.real_bytes, NULL, false);
     const LsCode code = {.target = &m->target, .addresses = p->addresses};
     for (int k = 0; k < 2; k++)
         if (!ls_phase_init(cx, &p->phase[k], &code, &(LsCodePhase){problem[k], &p->plan[k], false},

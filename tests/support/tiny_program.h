@@ -166,27 +166,32 @@ enum {
 enum { AR_Y = 0, AR_LOSS = 64, AR_DY = 128, AR_DW = 192, AR_DB = 256, AR_WORK = 320, AR_END = 328 };
 
 static const LsStateTensor tiny_state[] = {
-    {TENSOR("w", true, 3, TM, TC, TS), IN_STATE(ST_W), LS_STATE_PARAM, TINY_W},
-    {TENSOR("b", false, 1, TM), IN_STATE(ST_B), LS_STATE_PARAM, TINY_B},
-    {TENSOR("w.m", true, 3, TM, TC, TS), IN_STATE(ST_WV), LS_STATE_MOMENT, -1},
-    {TENSOR("b.m", false, 1, TM), IN_STATE(ST_BV), LS_STATE_MOMENT, -1},
-    {TENSOR("w.sum", true, 3, TM, TC, TS), IN_STATE(ST_WS), LS_STATE_MOMENT, -1},
-    {TENSOR("b.sum", false, 1, TM), IN_STATE(ST_BS), LS_STATE_MOMENT, -1},
-    {TENSOR("mean", false, 0, 0), IN_STATE(ST_MEAN), LS_STATE_STAT, TINY_MEAN},
+    {TENSOR("w", true, 3, TM, TC, TS), IN_STATE(ST_W), LS_STATE_PARAM, NULL, TINY_W},
+    {TENSOR("b", false, 1, TM), IN_STATE(ST_B), LS_STATE_PARAM, NULL, TINY_B},
+    {TENSOR("w.m", true, 3, TM, TC, TS), IN_STATE(ST_WV), LS_STATE_MOMENT, NULL, -1},
+    {TENSOR("b.m", false, 1, TM), IN_STATE(ST_BV), LS_STATE_MOMENT, NULL, -1},
+    {TENSOR("w.sum", true, 3, TM, TC, TS), IN_STATE(ST_WS), LS_STATE_MOMENT, NULL, -1},
+    {TENSOR("b.sum", false, 1, TM), IN_STATE(ST_BS), LS_STATE_MOMENT, NULL, -1},
+    {TENSOR("mean", false, 0, 0), IN_STATE(ST_MEAN), LS_STATE_STAT, NULL, TINY_MEAN},
 };
 
 static const LsStateTensor tiny_scaling_state[] = {
-    {TENSOR("loss_scale", false, 0, 0), IN_STATE(ST_SCALE), LS_STATE_MOMENT, -1},
-    {TENSOR("loss_scale.counter", false, 0, 0), IN_STATE(ST_GOOD), LS_STATE_MOMENT, -1},
-    {TENSOR("loss_scale.skips", false, 1, 2), IN_STATE(ST_SKIPS), LS_STATE_MOMENT, -1},
+    {TENSOR("loss_scale", false, 0, 0), IN_STATE(ST_SCALE), LS_STATE_MOMENT, NULL, -1},
+    {TENSOR("loss_scale.counter", false, 0, 0), IN_STATE(ST_GOOD), LS_STATE_MOMENT, NULL, -1},
+    {TENSOR("loss_scale.skips", false, 1, 2), IN_STATE(ST_SKIPS), LS_STATE_MOMENT, NULL, -1},
 };
 
 static const LsInput
-    tiny_input[] = {{TENSOR("x", true, 3, TB, TC, TS), .at = {LS_AT_INPUT, 0}}, false, 0, 0},
+    tiny_input[] = {{TENSOR("x", true, 3, TB, TC, TS), .at = {LS_AT_INPUT, 0}},
+                    false,
+                    0,
+                    0,
+                    LS_USUAL_NONE},
     {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {TB}, .at = {LS_AT_INPUT, 1}},
      true,
      0,
-     0},
+     0,
+     LS_USUAL_NONE},
 };
 
 static const LsAddress tiny_address[] = {

@@ -2,6 +2,7 @@
 
 usage: adapters.py losses LOG REF.npz            losses of updates, to 1e-5 of their size
        adapters.py gradients DUMP.npz REF.npz    gradients of the first update, to 1e-4
+       adapters.py outputs DUMP.npz REF.npz      results of the model, to 1e-5
        adapters.py files DIR REF-DIR             tensors of adapters by key, to 1e-4, keys equal
        adapters.py drawn DIR                     A within +-1 / sqrt(in), B zeros
        adapters.py samples DATA.npz              the number of samples
@@ -79,6 +80,15 @@ def gradients(dump, ref):
     must(1e-4, worst, f"{len(names)} gradients")
 
 
+def outputs(dump, ref):
+    found, want = npz(dump), npz(ref)
+    names = [k for k in want if k.startswith("out/")]
+    assert names
+    for name in names:
+        assert found[name][0] == want[name][0], (name, found[name][0], want[name][0])
+        must(1e-5, off(found[name][1], want[name][1]), name)
+
+
 def files(folder, ref):
     found = safetensors(f"{folder}/adapter_model.safetensors")
     want = safetensors(f"{ref}/adapter_model.safetensors")
@@ -112,7 +122,9 @@ def main(what, *paths):
     if what == "samples":
         print(npz(paths[0])["x"][0][0])
     else:
-        {"losses": losses, "gradients": gradients, "files": files, "drawn": drawn}[what](*paths)
+        {"losses": losses, "gradients": gradients, "outputs": outputs, "files": files,
+         "drawn": drawn}[what](*paths)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

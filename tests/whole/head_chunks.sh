@@ -19,16 +19,16 @@ fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
 trained() {
     name=$1 model=$2 threads=$3
     shift 3
-    "$lowerset" compile "$model" --batch 4 -q -O 0 --plan-effort 1 "$@" -o net >said 2>&1 \
+    "$lowerset" compile "$model" --batch "$batch" -q -O 0 --plan-effort 1 "$@" -o net >said 2>&1 \
         || fail "compile $*"
-    ./net --data synthetic:14 --seed 3 --threads "$threads" --lr 0.1 --epochs 2 --log log \
+    ./net --data "synthetic:$samples" --seed 3 --threads "$threads" --lr 0.1 --epochs 2 --log log \
         --progress none --export "$name.onnx" >said 2>&1 || fail "the program of $*"
     grep -o '"loss":[^,}]*' log >"$name.losses"
-    ./net --data synthetic:14 --eval --progress none 2>&1 | grep -o 'val_loss [-0-9.e]*' \
+    ./net --data "synthetic:$samples" --eval --progress none 2>&1 | grep -o 'val_loss [-0-9.e]*' \
         >>"$name.losses"
     rm -f log
 }
-passed=0
+passed=0 batch=4 samples=14
 # same MODEL CHUNKS OPTION...
 same() {
     model=$1 chunks=$2
@@ -52,10 +52,35 @@ same gpt.onnx 3 $head --precision f16 --loss-scale 1024
 same gpt.onnx 3 --lora r=2
 same mlp.onnx 2 --freeze 'fc2.*'
 
-# ---- a trained head is told of; its own numbers are those of every budget and thread ----
+# ---- a trained head: chunks end where the blocks of its gradient's sums do ----
+"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=24 --context=192 --batch=0 \
+    -o long.onnx >said
+"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=24 --context=384 --batch=0 \
+    -o longer.onnx >said
+"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=24 --context=401 --batch=0 \
+    -o odd.onnx >said
+same long.onnx 3
+same long.onnx 3 --optimizer adamw --budget min --accumulate 2
+same longer.onnx 3 --precision bf16             # of sums in pairs and in tiles
+same longer.onnx 2 --precision bf16 --bf16-sums pairs
+same long.onnx 3 --precision f16 --loss-scale 1024
+same long.onnx 5 --precision f64
+same long.onnx 2 --ignore-index 3 --label-smoothing 0.1 --microbatches 2
+same odd.onnx "2 5"
+batch=600 samples=1400
+same mlp.onnx 2 --freeze fc2.bias           # its update makes the gradient of the whole head
+same mlp.onnx 2 --freeze fc2.bias --store-gradients
+batch=4 samples=14
+! grep -q "adds up by chunks" said || fail "chunks at ends of blocks are told of"
+
+# ---- another number of chunks is told of; its own numbers are those of every budget ----
 "$lowerset" compile gpt.onnx --batch 4 -O 0 --plan-effort 1 --head-chunks 3 -o net >said 2>&1
 grep -q "'transformer.wte.weight' is trained, and its gradient adds up by chunks" said \
     || fail "a trained head is not told of"
+"$lowerset" compile mlp.onnx --batch 600 -O 0 --plan-effort 1 --head-chunks 2 -o net >said 2>&1
+grep -q "'fc2.bias' is trained, and its gradient adds up by chunks" said \
+    || fail "a trained bias is not told of"
+! grep -q "'fc2.weight' is trained" said || fail "a weight with the bits of the whole is told of"
 trained one gpt.onnx 1 --head-chunks 3
 trained other gpt.onnx 2 --head-chunks 3 --budget min
 cmp -s one.onnx other.onnx || fail "a budget changes the bits of a trained head in chunks"
@@ -69,6 +94,32 @@ least() {
 }
 whole=$(least) parts=$(least --head-chunks 8)
 [ $((parts * 3)) -lt "$whole" ] || fail "chunks take $parts bytes, the whole head $whole"
+
+# ---- as many chunks as a budget needs ----
+"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=400 --context=192 --batch=0 \
+    -o wide.onnx >said
+planned() { "$lowerset" plan wide.onnx --batch 4 --plan-effort 1 "$@" >said 2>err; }
+# The bytes that the plan takes in all, rounded up.
+in_all() { awk '$1 == "total" {print int(($2 + 0.01) * ($3 == "MiB" ? 1048576 : 1024))}' said; }
+planned --budget min --head-chunks 2
+few=$(in_all)
+planned --budget min --head-chunks 3
+more=$(in_all)
+[ "$more" -lt "$few" ] || fail "3 chunks take $more bytes, 2 take $few"
+planned --budget "$few" || fail "no plan of 2 chunks within $few"
+grep -q "computed in 2 chunks of positions" err || fail "chunks are not told of: $(cat err)"
+planned --budget "$more" || fail "no plan of 3 chunks within $more"
+grep -q "computed in 3 chunks of positions" err || fail "not 3 chunks: $(cat err)"
+! planned --budget "$more" --head-chunks off || fail "a whole head within $more"
+planned --budget min --head-chunks auto
+grep -q "computed in 3 chunks of positions" err || fail "not the least: $(cat err)"
+planned --budget 1GiB
+! grep -q chunks err || fail "chunks where the whole head fits"
+! planned --budget 1000 || fail "a plan within 1000 bytes"
+grep -q "least budget found with the vocabulary head in 3 chunks" err || fail "said: $(cat err)"
+same wide.onnx 3
+trained by_budget wide.onnx 2 --budget "$more"
+cmp -s whole.onnx by_budget.onnx || fail "a budget changes the bits"
 
 # ---- refusals ----
 refused() {

@@ -37,7 +37,11 @@ static inline int must(int code, const net_error *e)
 
 static inline size_t width(net_type t)
 {
-    return t == NET_I64 ? 8 : t == NET_BOOL || t == NET_U8 ? 1 : t == NET_REAL ? NET_REAL_BYTES : 4;
+    return t == NET_I64                    ? 8
+           : t == NET_BOOL || t == NET_U8 ? 1
+           : t == NET_BF16                ? 2
+           : t == NET_REAL                ? NET_REAL_BYTES
+                                          : 4;
 }
 
 static inline int64_t elements(const net_tensor *t)

@@ -5,6 +5,7 @@ step t (from 1). `state` is a dictionary of the parameter's own, empty at first;
 the learning rate.
 """
 import math
+import statistics
 
 
 def of(state, key, n):
@@ -185,6 +186,82 @@ def muon(p, g, t, shape, state, rate, momentum=0.95, wd=0.1, adam_lr=1e-3, beta1
         x = [list(r) for r in zip(*x)]
     step = rate * math.sqrt(max(1, rows / columns))
     return [a * (1 - rate * wd) - step * b for a, b in zip(p, (y for r in x for y in r))]
+
+
+def uniform(seed, step, stream, index):
+    """ls_uniform of runtime/kernels/ls_math.h."""
+    full, word = 2 ** 64 - 1, 2 ** 32 - 1
+    key = (seed + 0x9e3779b97f4a7c15 * (stream + 1)) & full
+    key = ((key ^ key >> 30) * 0xbf58476d1ce4e5b9 + step) & full
+    key = (key ^ key >> 27) * 0x94d049bb133111eb & full
+    key = (key ^ key >> 31) * 0xbf58476d1ce4e5b9 & full
+    x = (index * 0x9e3779b1 + (key & word)) & word
+    x = (x ^ x >> 16) * 0x85ebca6b & word
+    x = ((x ^ x >> 13) * 0xc2b2ae35 + (key >> 32)) & word
+    x = (x ^ x >> 16) * 0x21f0aaad & word
+    x = (x ^ x >> 15) * 0x735a2d97 & word
+    return ((x ^ x >> 15) >> 8) / 2 ** 24
+
+
+def projection(name, period, rows, columns, seed=0):
+    """Normal numbers of the stream that the parameter's name gives."""
+    key = 0
+    for letter in name.encode():
+        key = (key * 31 + letter) % 2 ** 32
+    stream = 0x800000 + (key * 2654435761 % 2 ** 32 >> 9)
+    plain = statistics.NormalDist()
+    draw = [plain.inv_cdf(uniform(seed, period, stream, i) + 2 ** -25)
+            for i in range(rows * columns)]
+    return [draw[i * columns:(i + 1) * columns] for i in range(rows)]
+
+
+def late_adamw(p, g, t, state, rate, beta1, beta2, eps, wd, raw):
+    """AdamW as in Transformers: eps stands before the correction, the decay after the step."""
+    m, v = moments(p, g, state, beta1, beta2)
+    step = rate if raw else rate * math.sqrt(1 - beta2 ** t) / (1 - beta1 ** t)
+    p = [x - step * a / (math.sqrt(b) + eps) for x, a, b in zip(p, m, v)]
+    return [x * (1 - rate * wd) for x in p]
+
+
+def apollo(p, g, t, shape, state, rate, rank=256, scale=1.0, gap=200, growth=1.01, beta1=0.9,
+           beta2=0.999, eps=1e-6, wd=0.0, front=False, raw=False, tensor=False):
+    """APOLLOAdamW of apollo-torch, with a projection of our numbers."""
+    if len(shape) != 2 or min(shape) <= rank:
+        return late_adamw(p, g, t, state, rate, beta1, beta2, eps, wd, raw)
+    rows, columns = shape
+    grad = [g[i * columns:(i + 1) * columns] for i in range(rows)]
+    if rows < columns:                  # the projection shortens the shorter axis
+        grad = [list(c) for c in zip(*grad)]
+    period = (t - 1) // gap
+    if state.get("period") != period:
+        n = len(grad[0])
+        made = projection(state["name"], period, *((rank, n) if rows >= columns else (n, rank)))
+        state["period"] = period
+        state["by"] = made if rows >= columns else [list(c) for c in zip(*made)]
+    low = [[sum(a * b for a, b in zip(row, by)) / math.sqrt(rank) for by in state["by"]]
+           for row in grad]
+    m, v = moments([0.0] * (len(low) * rank), [x for row in low for x in row], state, beta1, beta2)
+    way = [a / (math.sqrt(b) + eps) for a, b in zip(m, v)]
+    if tensor:
+        factor = [norm(way) / (norm(x for row in low for x in row) + 1e-8)] * len(low)
+    else:
+        factor = [norm(way[i * rank:(i + 1) * rank]) / (norm(row) + 1e-8)
+                  for i, row in enumerate(low)]
+    u = [[x * f for x in row] for row, f in zip(grad, factor)]
+    if front:
+        u = [[x * math.sqrt(scale) for x in row] for row in u]
+    size = norm(x for row in u for x in row)
+    over = max(size / (state["norm"] + 1e-8), growth) / growth if t > 1 and growth else 1.0
+    state["norm"] = size / over
+    step = rate / over * (1 if front else math.sqrt(scale))
+    step *= 1 if raw else math.sqrt(1 - beta2 ** t) / (1 - beta1 ** t)
+    if rows < columns:
+        u = [list(c) for c in zip(*u)]
+    return [(x - step * y) * (1 - rate * wd) for x, y in zip(p, (y for row in u for y in row))]
+
+
+def apollo_mini(p, g, t, shape, state, rate, rank=1, scale=128.0, **more):
+    return apollo(p, g, t, shape, state, rate, rank=rank, scale=scale, tensor=True, **more)
 
 
 def free_step(p, u, t, state, rate, beta, wd, r, power):

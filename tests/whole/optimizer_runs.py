@@ -14,7 +14,7 @@ import tempfile
 
 import linear_net as net
 
-QUICK = ["nadam", "lamb", "adafactor", "muon", "schedule-free-adamw"]
+QUICK = ["nadam", "lamb", "adafactor", "muon", "schedule-free-adamw", "apollo:rank=3"]
 wrong = []
 
 

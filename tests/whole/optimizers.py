@@ -53,6 +53,12 @@ CASES = [
     (None, "lars", {"nesterov": True, "momentum": 0.8, "trust": 0.02, "eps": 0.1}, 0.1),
     ("adafactor", "adafactor", {}, 0.01),
     (None, "adafactor", {"wd": 0.1, "decay_rate": 0.5, "d": 0.5, "eps2": 0.1, "ema": 0.9}, 0.1),
+    (None, "apollo", {"rank": 2}, 0.001),
+    (None, "apollo", {"rank": 1, "gap": 7, "tensor": True, "wd": 0.1, "growth": 0.0, "ema": 0.9},
+     0.001),
+    (None, "apollo", {"rank": 1, "scale": 4.0, "front": True, "raw": True, "eps": 1e-4,
+                      "beta2": 0.9}, 0.001),
+    (None, "apollo-mini", {"wd": 0.1}, 0.001),
     ("muon", "muon", {}, 0.02),
     (None, "muon", {"momentum": 0.8, "adam_lr": 0.01, "adam_wd": 0.1, "wd": 0.2, "ema": 0.9}, 0.05),
     (None, "schedule-free-sgd", {"wd": 0.01}, 0.01),
@@ -243,7 +249,7 @@ def formula(kind, settings, rate, start, grads, steps, spared=()):
     model = getattr(models, kind.replace("-", "_"))
     average = {name: list(data) for name, (_, data) in start.items()}
     p = {name: list(data) for name, (_, data) in start.items()}
-    state = {name: {} for name in start}
+    state = {name: {"name": name} for name in start}
     clip = settings.get("clip", 1.0) if "apex" in settings else 0
     for t in range(1, steps + 1):
         size = {name: net.count(shape) for name, (shape, _) in start.items()}

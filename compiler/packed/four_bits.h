@@ -1,8 +1,8 @@
-/* compiler/onnx_repair/four_bits.h -- the values of 4-bit codes of reals: NF4, the quantiles of a
+/* compiler/packed/four_bits.h -- the values of 4-bit codes of reals: NF4, the quantiles of a
  * normal distribution, and FP4, a float of a sign, two bits of exponent and one of mantissa. Both
  * are multiplied by their block's largest magnitude. */
-#ifndef LS_COMPILER_ONNX_REPAIR_FOUR_BITS_H
-#define LS_COMPILER_ONNX_REPAIR_FOUR_BITS_H
+#ifndef LS_COMPILER_PACKED_FOUR_BITS_H
+#define LS_COMPILER_PACKED_FOUR_BITS_H
 
 #include <stdint.h>
 

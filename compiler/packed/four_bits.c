@@ -1,5 +1,5 @@
-/* compiler/onnx_repair/four_bits.c -- see the header. */
-#include "compiler/onnx_repair/four_bits.h"
+/* compiler/packed/four_bits.c -- see the header. */
+#include "compiler/packed/four_bits.h"
 
 #include <math.h>
 
