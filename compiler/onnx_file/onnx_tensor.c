@@ -107,7 +107,7 @@ void ls_raw_to_floats(int data_type, const unsigned char *raw, size_t count, flo
     else if (data_type == DT(BFLOAT16))
         for (size_t i = 0; i < count; i++) {
             memcpy(&h, raw + i * sizeof h, sizeof h);
-            to[i] = bfloat_to_float(h);
+            to[i] = ls_brain_value(h);
         }
     else
         for (size_t i = 0; i < count; i++)
