@@ -12,6 +12,8 @@ const float *ls_dora_norms(LsEditor *u, const LsAdaptable *m)
     const int64_t all = ls_edit_count(m->weight), row = m->out > 0 ? all / m->out : 0;
     LsReals w;
     float *norm = ls_arena_alloc(u->cx->arena, (size_t)m->out + 1, sizeof *norm);
+    if (u->weightless)          /* else all weights of the file would be read */
+        return norm;
     double *sum = ls_arena_alloc(u->scratch, (size_t)m->out + 1, sizeof *sum);
     if (!ls_edit_reals(u, m->weight, &w)) {
         ls_error(u->cx, LS_NOWHERE, LS_E_DATA, NULL,

@@ -72,7 +72,8 @@ static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOption
         (LsOnnxEdits *)ls_onnx_untie(cx, m->proto, data, m->sources, o->tie_identity);
     e->unpacked = few->unpacked;
     e->nunpacked = few->nunpacked;
-    LsEditor u = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = e};
+    LsEditor u = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = e,
+                  .weightless = o->weightless};
     ls_edit_index(&u);
     const bool ok = ls_pack_modules(&u, o->pack, o->npack)
                     && (o->adapters == NULL || ls_adapt(&u, o->adapters, m->opset));

@@ -101,8 +101,17 @@ static double raw_real(int data_type, const unsigned char *p)
 void ls_raw_to_floats(int data_type, const unsigned char *raw, size_t count, float *to)
 {
     const size_t bytes = (size_t)kind_of(data_type)->bytes;
-    for (size_t i = 0; i < count; i++)
-        to[i] = (float)raw_real(data_type, raw + i * bytes);
+    uint16_t h;
+    if (data_type == DT(FLOAT))
+        memcpy(to, raw, count * sizeof *to);
+    else if (data_type == DT(BFLOAT16))
+        for (size_t i = 0; i < count; i++) {
+            memcpy(&h, raw + i * sizeof h, sizeof h);
+            to[i] = ls_brain_value(h);
+        }
+    else
+        for (size_t i = 0; i < count; i++)
+            to[i] = (float)raw_real(data_type, raw + i * bytes);
 }
 
 static int64_t raw_int(int data_type, const unsigned char *p)

@@ -31,6 +31,7 @@ typedef struct LsEditor {
     Onnx__GraphProto *g;
     const LsOnnxSources *s;
     LsDataFolder data;
+    bool weightless;            /* values of weights are not needed */
     LsNames names;              /* of all values of the graph */
     Onnx__TensorProto **real;   /* by name id: the initializer of reals; NULL: there is none */
     uint32_t *reads;            /* by name id: operands of nodes, and graph outputs */

@@ -225,7 +225,7 @@ static int by_numbers(const void *x, const void *y)
  * of the others. All may be most of the file. */
 static uint64_t sum_of(LsEditor *u, const Onnx__TensorProto *t, bool turned)
 {
-    enum { SOME = 256 };
+    enum { SOME = 32 };
     LsReals r;
     uint64_t sum = 0, draw = 1;
     if (!ls_edit_reals(u, t, &r) || r.count == 0)

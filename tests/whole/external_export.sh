@@ -49,6 +49,8 @@ built nodes gpt.onnx --batch 4 --lora r=4 --optimizer adamw
 in_two nodes
 built merged gpt.onnx --batch 4 --lora r=4 --optimizer adamw --merge
 in_two merged
+built packed gpt.onnx --batch 4 --lora r=4 --quantize-frozen nf4 --merge
+in_two packed
 built averaged gpt.onnx --batch 4 --ema 0.9
 in_two averaged
 
