@@ -58,9 +58,9 @@ int ls_class_axis_of_label(LsCtx *, const LsGraph *, LsValueId y, const LsShape 
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label,
                                                              * g->loss_over */
 
-/* --head-chunks: as many chunks; 0: none. ends: whether a block of a product's sum over k terms ends
- * before the term `at`, so that parts of the sum can end there without other bits; NULL: the kernels
- * cannot go on with a sum. */
+/* --head-chunks: as many chunks; 0: none. ends: whether a block of a product's sum over k terms
+ * ends before the term `at`, so that parts of the sum can end there without other bits; NULL: the
+ * kernels cannot go on with a sum. */
 typedef struct LsHeadChunks {
     int64_t chunks;
     bool strict;                /* refuse chunks with other bits than those of the whole head */
