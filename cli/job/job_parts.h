@@ -7,17 +7,18 @@
 /* Loads everything but the plan without recomputation. 0 or the exit code, after diagnostics. */
 int ls_job_load_model(LsJob *job);
 
-/* Of an ensemble: takes the steps that are the same for all members out of the problem, unless hints
- * or policies speak of its nodes. False: the planner failed. ls_job_unshare puts them back. */
+/* Of an ensemble: takes the steps that are the same for all members out of the problem, unless
+ * hints or policies speak of its nodes. False: the planner failed. ls_job_unshare puts them
+ * back. */
 bool ls_job_share(LsJob *job);
 void ls_job_unshare(LsJob *job);
 
 /* Plans a loaded job within its budget. False: no plan was found that keeps it. */
 bool ls_job_plan_loaded(LsJob *job, const LsBudget *b);
-/* Where no plan of the whole vocabulary head keeps a budget in bytes: puts a job with the head in as
- * few chunks of positions as need be in the place of *job, with its plan. With --head-chunks=auto
- * and the least budget: with the chunks whose plan takes least. False: *job stays if it has a plan;
- * else it is the job whose search found the least budget. */
+/* Where no plan of the whole vocabulary head keeps a budget in bytes: puts a job with the head in
+ * as few chunks of positions as need be in the place of *job, with its plan. With
+ * --head-chunks=auto and the least budget: with the chunks whose plan takes least. False: *job
+ * stays if it has a plan; else it is the job whose search found the least budget. */
 bool ls_job_plan_chunks(LsJob *job, const LsBudget *b, bool planned);
 
 /* Plans without recomputation; false: the planner failed. ls_job_set_none takes that plan from a

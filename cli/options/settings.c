@@ -203,8 +203,8 @@ static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p, LsTy
     return 0;
 }
 
-/* --head-chunks: a number; "auto" and "off", and nothing, leave the head whole until a budget has no
- * plan of it (cli/job/head_job.c). */
+/* --head-chunks: a number; "auto" and "off", and nothing, leave the head whole until a budget has
+ * no plan of it (cli/job/head_job.c). */
 static int head_options(const LsOptions *o, LsPrecisionSpec precision, LsPipelineOptions *p)
 {
     enum { MOST = 65536 };

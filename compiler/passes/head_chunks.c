@@ -22,8 +22,8 @@ typedef struct Head {
                                          * rows */
     int64_t rows, classes;
     int64_t *end;               /* by chunk: the row behind its last one */
-    bool parts, blocks;         /* the weight's gradient is a sum of MATMUL_PART; which end at ends of
-                                 * its blocks */
+    bool parts, blocks;         /* the weight's gradient is a sum of MATMUL_PART; which end at ends
+                                 * of its blocks */
 } Head;
 
 static bool refuse(LsCtx *cx, const char *why)

@@ -62,9 +62,9 @@ bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->
  * NULL: none. After ls_loss. (compiler/passes/segment_rows.c) */
 bool ls_segments(LsCtx *, LsGraph *, const char *name);
 
-/* --head-chunks: as many chunks; 0: none. ends: whether a block of a product's sum over k terms ends
- * before the term `at`, so that parts of the sum can end there without other bits; NULL: the kernels
- * cannot go on with a sum. */
+/* --head-chunks: as many chunks; 0: none. ends: whether a block of a product's sum over k terms
+ * ends before the term `at`, so that parts of the sum can end there without other bits; NULL: the
+ * kernels cannot go on with a sum. */
 typedef struct LsHeadChunks {
     int64_t chunks;
     bool strict;                /* refuse chunks with other bits than those of the whole head */

@@ -2,8 +2,8 @@
  *
  * What is the same for all members runs first. Then a member runs all its steps before the next one
  * begins. Its weights are then read and updated while they are in the cache, as in a program of its
- * own; a kernel that went over all members would bring those of each from memory in every step. Lanes run members at the same time, one on
- * each thread: small models need no threads inside. */
+ * own; a kernel that went over all members would bring those of each from memory in every step.
+ * Lanes run members at the same time, one on each thread: small models need no threads inside. */
 #include "runtime/engine/member_runs.h"
 
 #include "runtime/base/tensor_copy.h"

@@ -1,5 +1,5 @@
-/* runtime/kernels/ls_depth_blocks.h -- the blocks of a product's sums, for kernels and for those who
- * cut a sum into parts at their ends. Plain C. */
+/* runtime/kernels/ls_depth_blocks.h -- the blocks of a product's sums, for kernels and for those
+ * who cut a sum into parts at their ends. Plain C. */
 #ifndef LS_RUNTIME_KERNELS_LS_DEPTH_BLOCKS_H
 #define LS_RUNTIME_KERNELS_LS_DEPTH_BLOCKS_H
 

@@ -26,7 +26,8 @@ typedef struct LsMatmul {
                          * its blocks, at whose ends they begin and end */
 } LsMatmul;
 
-/* bias: one per column, or NULL. start: c before this product is added, or NULL; may be c. b is not computed where it is transposed. */
+/* bias: one per column, or NULL. start: c before this product is added, or NULL; may be c. b is not
+ * computed where it is transposed. */
 typedef struct LsMatmulArgs {
     LsSource a, b;
     const real *bias, *start;
@@ -62,8 +63,8 @@ enum {
     LS_TALL = 1024,                     /* most rows that share a packed B */
 };
 
-/* The blocks of the sum over k (ls_depth_blocks.h), or of the whole sum of which it is a part: their
- * number, and the first term of each. */
+/* The blocks of the sum over k (ls_depth_blocks.h), or of the whole sum of which it is a part:
+ * their number, and the first term of each. */
 LS_INLINE int64_t ls_matmul_all_depths(const LsMatmul *d)
 {
     return ls_depth_blocks(d->of > 0 ? d->of : d->k, sizeof(real), (d->dot16 & LS_AMX) != 0);

@@ -1,5 +1,5 @@
-/* runtime/trainer/member_view.h -- a member of an ensemble as the program of one model would see it,
- * for what writes models. */
+/* runtime/trainer/member_view.h -- a member of an ensemble as the program of one model would see
+ * it, for what writes models. */
 #ifndef LS_RUNTIME_TRAINER_MEMBER_VIEW_H
 #define LS_RUNTIME_TRAINER_MEMBER_VIEW_H
 

@@ -60,7 +60,8 @@ typedef struct LsPlanReport {
                                  * JSON; or NULL */
     const char *shared;         /* for ls_view_json: what an ensemble's members share in a step, as
                                  * JSON; or NULL */
-    const char *adapters;       /* for ls_view_json: adapters beside full tuning, as JSON; or NULL */
+    const char *adapters;       /* for ls_view_json: adapters beside full tuning, as JSON; or
+                                 * NULL */
     const char *microbatches;   /* for ls_view_json: the modes of recomputation of a batch's parts,
                                  * as JSON; or NULL */
     const char *precisions;     /* for ls_view_json: the plan beside one in other types, as JSON; or

@@ -1,6 +1,6 @@
 #!/bin/sh
-# plan names what lives at the peak by its name in the file or by the layer that makes it, and by its
-# shape: in its table, its JSON, its page, and where a budget is too small.
+# plan names what lives at the peak by its name in the file or by the layer that makes it, and by
+# its shape: in its table, its JSON, its page, and where a budget is too small.
 #   sh tests/cli/peak_names.sh BUILD-FOLDER
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
