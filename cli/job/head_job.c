@@ -47,7 +47,7 @@ static int64_t least(const LsJob *job)
     return ls_job_fixed_bytes(job) + job->report.least * ls_job_process(job).arenas;
 }
 
-/* *job becomes the other one. */
+/* *job becomes the other one, which stays where it is: others point to its machine's name. */
 static void take(LsJob *job, LsJob *other)
 {
     other->before = job->cx.arena;
@@ -68,34 +68,34 @@ bool ls_job_plan_chunks(LsJob *job, const LsBudget *b, bool planned)
 {
     static const int64_t number[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
     FILE *quiet = fopen("/dev/null", "w");
-    LsJob best = {.graph_file = false};
+    LsJob *best = NULL;
     int64_t bytes = planned ? total(job) : least(job);
     bool found = false, better = true;
     for (size_t k = 0; quiet != NULL && may_have_chunks(job, b) && better && (b->least || !found)
                        && k < sizeof number / sizeof *number; k++) {
-        LsJob next;
+        LsJob *next = ls_arena_alloc(job->cx.arena, 1, sizeof *next);
         bool fits = false;
-        if (load_chunks(&next, job, number[k], quiet)) {
-            fits = ls_job_plan_loaded(&next, b);
-            const int64_t own = fits ? total(&next) : least(&next);
+        if (load_chunks(next, job, number[k], quiet)) {
+            fits = ls_job_plan_loaded(next, b);
+            const int64_t own = fits ? total(next) : least(next);
             better = own < bytes;
             bytes = better ? own : bytes;
         } else {                        /* other numbers may have chunks at ends of blocks */
-            better = next.cx.last == LS_E_OPTION;
-            ls_job_end(&next);
+            better = next->cx.last == LS_E_OPTION;
+            ls_job_end(next);
             continue;
         }
         if (better || fits) {
-            if (best.cx.arena != NULL)
-                ls_job_end(&best);
+            if (best != NULL)
+                ls_job_end(best);
             best = next;
             found |= fits;
         } else {
-            ls_job_end(&next);
+            ls_job_end(next);
         }
     }
-    if (best.cx.arena != NULL)
-        take(job, &best);
+    if (best != NULL)
+        take(job, best);
     if (quiet != NULL)
         fclose(quiet);
     if (found)
