@@ -52,6 +52,18 @@ static const char *home_of(LsArena *a, const char *path)
     return home;
 }
 
+/* A file is read again for a further form of the same program. */
+static void keep_uses(LsPackedTensors *of, const LsPackedTensors *before)
+{
+    for (uint32_t k = 0; k < of->n; k++) {
+        const LsPackedTensor *old = ls_packed_named(before, of->tensor[k]->name);
+        if (old != NULL && old->used) {
+            of->tensor[k]->used = true;
+            of->tensor[k]->shape = old->shape;
+        }
+    }
+}
+
 /* Undoes what the exporter changed, then adds the adapters: the structures of a file are changed
  * only once. NULL after diagnostics. */
 static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOptions *o)
@@ -59,6 +71,7 @@ static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOption
     const LsDataFolder data = {.dir = m->dir, .home = m->home};
     Onnx__GraphProto *g = m->proto->graph;
     ls_subgraph_hoist(cx->arena, g);
+    const LsPackedTensors *before = cx->packed;
     cx->packed = ls_arena_alloc(cx->arena, 1, sizeof *cx->packed);
     cx->packed->arena = cx->arena;
     LsOnnxEdits *few = ls_arena_alloc(cx->arena, 1, sizeof *few);
@@ -75,8 +88,9 @@ static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOption
     LsEditor u = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = e,
                   .weightless = o->weightless};
     ls_edit_index(&u);
-    const bool ok = ls_pack_modules(&u, o->pack, o->npack)
-                    && (o->adapters == NULL || ls_adapt(&u, o->adapters, m->opset));
+    bool ok = ls_pack_modules(&u, o->pack, o->npack);
+    keep_uses(cx->packed, before);
+    ok = ok && (o->adapters == NULL || ls_adapt(&u, o->adapters, m->opset));
     ls_edit_finish(&u);
     return ok ? e : NULL;
 }
