@@ -540,6 +540,21 @@ class Exports(Compared):
             module.load_state_dict(before)
             self.assertLess(off(t.predict(x), module(x)), CLOSE)
 
+    def test_few_bits(self):
+        """Frozen weights in codes: numbers of bfloat16 stay what they are, NF4 has other ones."""
+        module, x, y = small(), torch.randn(8, 6), torch.randint(0, 4, (8,))
+        with torch.no_grad():
+            for p in module.parameters():
+                p.copy_(p.bfloat16())
+        losses = []
+        for kept in ({}, {"quantize_frozen": "bf16:0,3"}, {"quantize_frozen": ["nf4:0", "bf16:3"]}):
+            with lowerset.trainer(module, x, lora="r=2:0,3", optimizer="adamw", lr=0.1, **kept,
+                                  **FAST) as t:
+                losses.append([float(t.step(x, y)) for _ in range(4)])
+        self.assertEqual(losses[0], losses[1])
+        self.assertNotEqual(losses[0], losses[2])
+        self.assertLess(abs(losses[0][0] - losses[2][0]), 0.2)
+
     def test_export_alone(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "net.onnx")
