@@ -57,6 +57,14 @@ static bool is_16(int type)
         || type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16;
 }
 
+bool ls_onnx_has_16_bits(const Onnx__GraphProto *g)
+{
+    for (size_t i = 0; i < g->n_initializer; i++)
+        if (is_16(g->initializer[i]->data_type))
+            return true;
+    return false;
+}
+
 /* Weights of convolutions are not kept so: their kernels read no codes. */
 static void list(LsEditor *u, const LsAdaptable *m, LsCodesForm f, bool nested, bool asked)
 {

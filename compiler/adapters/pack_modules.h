@@ -16,6 +16,9 @@ typedef struct LsPackChoice {
 /* One value of the option: "nf4:q_proj,v_proj". False after a message. */
 bool ls_pack_option(LsCtx *cx, const char *text, LsPackChoice *to);
 
+/* Whether some initializer has numbers of 16 bits. */
+bool ls_onnx_has_16_bits(const Onnx__GraphProto *g);
+
 /* Lists the weights in u->cx->packed: those that the choices name, and of 16 bits those that
  * products and tables read. A list that is there already stays as it is. False after a
  * diagnostic. */

@@ -64,6 +64,29 @@ static void keep_uses(LsPackedTensors *of, const LsPackedTensors *before)
     }
 }
 
+/* An index of a large graph takes memory: editors are opened where they have something to do. */
+static bool unpack(LsEditor *u, LsOnnxEdits *few)
+{
+    u->e = few;
+    if (!ls_onnx_has_low_bits(u->g))
+        return true;
+    ls_edit_index(u);
+    const bool ok = ls_onnx_unpack_weights(u);
+    ls_edit_finish(u);
+    return ok;
+}
+
+static bool change_modules(LsEditor *u, const LsImportOptions *o, int opset)
+{
+    if (o->adapters == NULL && o->npack == 0 && !ls_onnx_has_16_bits(u->g))
+        return true;
+    ls_edit_index(u);
+    const bool ok = ls_pack_modules(u, o->pack, o->npack)
+                    && (o->adapters == NULL || ls_adapt(u, o->adapters, opset));
+    ls_edit_finish(u);
+    return ok;
+}
+
 /* Undoes what the exporter changed, then adds the adapters: the structures of a file are changed
  * only once. NULL after diagnostics. */
 static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOptions *o)
@@ -74,24 +97,17 @@ static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOption
     const LsPackedTensors *before = cx->packed;
     cx->packed = ls_arena_alloc(cx->arena, 1, sizeof *cx->packed);
     cx->packed->arena = cx->arena;
-    LsOnnxEdits *few = ls_arena_alloc(cx->arena, 1, sizeof *few);
-    LsEditor low = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = few};
-    ls_edit_index(&low);
-    const bool unpacked = ls_onnx_unpack_weights(&low);
-    ls_edit_finish(&low);
-    if (!unpacked)
+    LsOnnxEdits few = {.unpacked = NULL};
+    if (!unpack(&(LsEditor){.cx = cx, .g = g, .s = m->sources, .data = data}, &few))
         return NULL;
     LsOnnxEdits *e =
         (LsOnnxEdits *)ls_onnx_untie(cx, m->proto, data, m->sources, o->tie_identity);
-    e->unpacked = few->unpacked;
-    e->nunpacked = few->nunpacked;
+    e->unpacked = few.unpacked;
+    e->nunpacked = few.nunpacked;
     LsEditor u = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = e,
                   .weightless = o->weightless};
-    ls_edit_index(&u);
-    bool ok = ls_pack_modules(&u, o->pack, o->npack);
+    const bool ok = change_modules(&u, o, m->opset);
     keep_uses(cx->packed, before);
-    ok = ok && (o->adapters == NULL || ls_adapt(&u, o->adapters, m->opset));
-    ls_edit_finish(&u);
     return ok ? e : NULL;
 }
 

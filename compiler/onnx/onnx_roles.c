@@ -276,7 +276,7 @@ static bool told(const Tensor *t, const LsOnnxSource *s,
     return to(t->im->o, t->name) || (from != NULL && to(t->im->o, from));
 }
 
-static LsVerdict decide(const Tensor *t)
+static LsVerdict role_of(const Tensor *t)
 {
     const LsImport *im = t->im;
     const LsOnnxSource *s = ls_onnx_source(im->m->sources, t->name);
@@ -304,6 +304,17 @@ static LsVerdict decide(const Tensor *t)
                                        : im->o->adapters != NULL ? "beside adapters"
                                        : im->o->nonly > 0 ? "not named by --train-only"
                                                           : "--freeze");
+    return v;
+}
+
+/* With how a program keeps the tensor, unless the file says so. */
+static LsVerdict decide(const Tensor *t)
+{
+    LsVerdict v = role_of(t);
+    const LsPackedTensor *packed = ls_packed_named(t->im->cx->packed, t->name);
+    if (packed != NULL && packed->code == NULL && v.role == LS_ROLE_FROZEN)
+        v.why = ls_arena_printf(t->im->cx->arena, "%s; kept as %s", v.why,
+                                ls_codes_name(packed->codes.form));
     return v;
 }
 

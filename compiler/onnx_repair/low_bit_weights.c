@@ -282,6 +282,16 @@ static bool product(LsEditor *u, Onnx__NodeProto *p, Onnx__NodeProto **turn)
     return true;
 }
 
+bool ls_onnx_has_low_bits(const Onnx__GraphProto *g)
+{
+    static const char *const op[] = {"DequantizeLinear", "MatMulNBits", "MatMulBnb4"};
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t k = 0; k < sizeof op / sizeof *op; k++)
+            if (strcmp(ls_text(g->node[i]->op_type), op[k]) == 0)
+                return true;
+    return false;
+}
+
 bool ls_onnx_unpack_weights(LsEditor *u)
 {
     size_t kept = 0, turned = 0;

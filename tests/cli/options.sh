@@ -184,10 +184,12 @@ row "$BUILD" --stop-gradient relu1 "$NET"
 row "$BUILD" --tie - "tied.onnx $EFFORT"
 row "$BUILD" --lora r=2:a "lora.onnx --batch 2 $EFFORT" r=3:a
 row "$BUILD" --adapter adapter "lora.onnx --batch 2 $EFFORT"
+row "$BUILD" --quantize-frozen nf4 "lora.onnx --batch 2 --lora r=2:a $EFFORT" int8
 row "compile" --merge - "lora.onnx --batch 2 --lora r=2:a $EFFORT"
 row "compile" --lora r=2,alpha=4:a "lora.onnx --batch 2 $EFFORT" r=2,alpha=5:a
 row "inspect" --lora r=2:a lora.onnx
 row "inspect" --adapter adapter lora.onnx
+row "inspect" --quantize-frozen nf4:a "lora.onnx --lora r=2:a"
 row "$BUILD" --head-chunks 2 "$NET"
 row "$BUILD" --segments - "gpt.onnx --batch 2 $EFFORT"
 row "$BUILD" --bn frozen "$CNN"
