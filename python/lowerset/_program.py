@@ -135,7 +135,7 @@ def run(arguments: Sequence[str | os.PathLike[str]], *,
 # compares them with the program's own table.
 _FLAGS = frozenset((
     "allow-nondeterministic", "compiled-engines", "dry-run", "json", "max-batch", "measure",
-    "merge", "prove", "quick", "quiet", "store-gradients", "table", "tie", "verbose"))
+    "merge", "prove", "quick", "quiet", "segments", "store-gradients", "table", "tie", "verbose"))
 _NEGATIVES = frozenset(("alternatives", "epilogues", "inplace", "offsets", "overlap"))
 # Options whose value is a list in one word, with what stands between its elements.
 _JOINED = {"arch": ",", "class-weights": ",", "label-shape": "x", "link": ",", "loss": ",",
