@@ -104,6 +104,7 @@ static LsOptimizerOptions some_optimizer(Dice *d)
             *(double *)(uintptr_t)ls_hyper_find(&o.hyper, of[k].hyper, strlen(of[k].hyper)) =
                 some_setting(d, &of[k]);
     o.hyper.nesterov = o.hyper.momentum > 0 ? o.hyper.nesterov : 0;
+    o.hyper.bf16 = 0;           /* the interpreter's moments are not rounded at random */
     o.hyper.ema = roll(d, 4) == 0 && o.kind < LS_FREE_SGD ? 0.9 : 0;
     o.clip_norm = roll(d, 4) == 0 ? 0.5 : 0;
     o.clip_value = roll(d, 6) == 0 ? 0.1 : 0;
