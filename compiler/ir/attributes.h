@@ -157,9 +157,9 @@ typedef struct {                /* updates: compiler/ir/loss.def */
     bool stays;                 /* ACCUMULATE: the result lies where the accumulator does, and takes
                                  * no memory */
     bool sliced;                /* updates the elements of one rank: run->count of them */
-    LsScaleAttr rule;           /* LOSS_SCALE */
     int many;                   /* > 1: updates that many tensors; the operands of one update follow
                                  * those of the other (codegen/cuda/updates.h); else one tensor */
+    LsScaleAttr rule;           /* LOSS_SCALE */
 } LsUpdateAttr;
 /* UNPACK: its codes (compiler/ir/packed.h), and the shape of what they stand for. */
 typedef struct { LsPackedCodes codes; LsShape shape; } LsUnpackAttr;

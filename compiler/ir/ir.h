@@ -37,13 +37,13 @@ typedef struct LsValue {
     bool stacked;           /* inputs and state: every member of an ensemble has its own, of this
                              * shape, one behind the other (LsGraph.ensemble) */
     bool of_optimizer;      /* LS_V_STATE: moments and averages, beside the parameter */
-    const char *average_of; /* LS_V_STATE: the parameter's name; evaluation reads this state in its
-                             * place */
     bool of_update;         /* LS_V_STATE: of no meaning between updates */
     bool rank_sum;          /* LS_V_STATE: ranks add it up (LsGraph.rank) */
+    bool sliced;            /* LS_V_STATE: each rank has a slice */
     int rank_levels;        /* LS_V_STATE: partial sums of such a sum, so many with the fewest
                              * ranks; 0: it is none */
-    bool sliced;            /* LS_V_STATE: each rank has a slice */
+    const char *average_of; /* LS_V_STATE: the parameter's name; evaluation reads this state in its
+                             * place */
     LsShape shape;
     int64_t columns;        /* valid columns of its last axis, where the axis was widened
                              * (codegen/cuda/pad_classes.h); 0: all */
@@ -67,11 +67,11 @@ typedef struct LsNode {
     LsPhase phase;
     LsNodeId fwd;           /* node this differentiates; none in the forward part */
     uint32_t onnx;          /* place in the ONNX file, from 0, for diagnostics */
-    const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
-    LsAttr attr;
     LsType rounds;          /* products: LS_BF16, LS_F16: the kernel rounds the operands that the
                              * table of compiler/ir/precision.h names and that are not stored so;
                              * LS_REAL: none */
+    const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
+    LsAttr attr;
     const struct LsComputed *computed;  /* an operand that the kernel computes itself
                                          * (compiler/passes/fuse.h); NULL: none. Only in
                                          * alternatives */
