@@ -81,10 +81,12 @@ static bool hides_future(const LsGraph *g, LsValueId mask, const LsShape *scores
                          int64_t *past)
 {
     const LsValue *v = &g->value[mask.i];
-    LsShape s = v->shape.rank <= 4 ? four(&v->shape) : v->shape, all = four(scores);
+    if (v->shape.rank > 4 || scores->rank > 4)
+        return false;
+    const LsShape s = four(&v->shape), all = four(scores);
     int64_t rows = all.dim[2], cols = all.dim[3];
-    if (v->data == NULL || v->once_written || s.rank != 4 || s.dim[0] * s.dim[1] != 1
-        || s.dim[2] != rows || s.dim[3] != cols)
+    if (v->data == NULL || v->once_written || s.dim[0] * s.dim[1] != 1 || s.dim[2] != rows
+        || s.dim[3] != cols)
         return false;
     *past = -1;
     while (*past + 1 < cols && sees(g, mask, *past + 1, keep))
