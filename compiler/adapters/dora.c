@@ -55,7 +55,7 @@ static const char *norms(LsAdapterNodes *n, const LsAdaptable *m, const LsAdapte
     low = ls_adapter_add(n, "Mul", low, ls_adapter_real(n, of->scale, "lora_scale"), "lora_sBA");
     const char *sum = ls_adapter_add(n, "Add", w, low, "lora_weight_sum");
     const char *axes = opset >= 18 ? ls_adapter_ints(n, &last, 1, "lora_axis") : NULL;
-    Onnx__NodeProto *p = ls_adapter_node(n, "ReduceL2", sum, axes, LS_DORA_NORM + 1);
+    Onnx__NodeProto *p = ls_adapter_node(n, "ReduceL2", sum, axes, &LS_DORA_NORM[1]);
     ls_adapter_int(a, p, "keepdims", 0);
     if (axes == NULL)
         ls_adapter_axis(a, p, last);

@@ -50,7 +50,7 @@ static int check_double(FILE *f, int64_t n, int64_t block, int64_t scales)
     const LsPackedParts at = ls_packed_parts(&t.codes);
     const LsPacked how = {LS_PACKED_NF4, n, n, 1, block, scales, at.scales, at.zeros, at.nested};
     uint8_t *code = malloc((size_t)n), *nest = malloc((size_t)scales);
-    float *group = malloc(((size_t)groups + 1) * 4), *value = malloc((size_t)n * 4), offset;
+    float *group = malloc(((size_t)groups + 1) * 4), *value = malloc((size_t)n * 4), offset = 0;
     char *made = NULL;
     size_t bytes = 0;
     int bad = !take(f, (void *)t.values.bytes, (size_t)n * 4)
