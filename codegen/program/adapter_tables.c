@@ -10,11 +10,11 @@
 /* The state of that name; behind all states are the weights that are kept in few bits. */
 static uint32_t state_of(const LsAddresses *a, const char *name)
 {
-    const int64_t packed = ls_packed_number(a, name);
     uint32_t k = 0;
     while (k < a->nstate && strcmp(a->state[k].row.t.name, name) != 0)
         k++;
-    return k < a->nstate || packed < 0 ? k : a->nstate + (uint32_t)packed;
+    const int64_t packed = k < a->nstate ? -1 : ls_packed_number(a, name);
+    return packed < 0 ? k : a->nstate + (uint32_t)packed;
 }
 
 static void print_entries(const LsCode *c, LsEmit *e)

@@ -17,10 +17,8 @@ const float ls_four_bits[2][16] = {
 void ls_four_bits_decode(LsFourBits form, const uint8_t *code, const float *scale, int64_t block,
                          int64_t count, float *to)
 {
-    for (int64_t i = 0; i < count; i++) {
-        const int c = i % 2 == 0 ? code[i / 2] >> 4 : code[i / 2] & 15;
-        to[i] = ls_four_bits[form][c] * scale[i / block];
-    }
+    for (int64_t i = 0; i < count; i++)
+        to[i] = ls_four_bits_value(form, code, i) * scale[i / block];
 }
 
 /* Codes in the order of their values. FP4 has two zeros: negative numbers take the first one. */
@@ -38,7 +36,7 @@ static uint8_t nearest(LsFourBits form, float x)
     return sorted[form][k];
 }
 
-static float largest(const float *x, int64_t n)
+float ls_largest_magnitude(const float *x, int64_t n)
 {
     float most = 0;
     for (int64_t i = 0; i < n; i++)
@@ -53,7 +51,7 @@ void ls_four_bits_encode(LsFourBits form, const float *from, int64_t block, int6
     for (int64_t i = 0; i < count + count % 2; i++) {
         if (i < count && i % block == 0) {
             const int64_t left = count - i;
-            scale[i / block] = largest(from + i, left < block ? left : block);
+            scale[i / block] = ls_largest_magnitude(from + i, left < block ? left : block);
             inverse = 1.0f / fmaxf(scale[i / block], 1e-38f);
         }
         const float x = i < count ? from[i] * inverse : 0;

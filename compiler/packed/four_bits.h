@@ -10,6 +10,14 @@ typedef enum { LS_FP4, LS_NF4 } LsFourBits;     /* MatMulBnb4's quant_type */
 
 extern const float ls_four_bits[2][16];
 
+/* The value of code i, before its scale; the even index in the high half of a byte. */
+static inline float ls_four_bits_value(LsFourBits form, const uint8_t *code, int64_t i)
+{
+    return ls_four_bits[form][i % 2 == 0 ? code[i / 2] >> 4 : code[i / 2] & 15];
+}
+/* The largest magnitude: what scales are made of. */
+float ls_largest_magnitude(const float *x, int64_t n);
+
 /* The codes' values: two codes a byte, the even index in the high half; `scale` has one element for
  * each block of `block` elements. */
 void ls_four_bits_decode(LsFourBits form, const uint8_t *code, const float *scale, int64_t block,

@@ -31,20 +31,13 @@ static void fill(Writer *w, int64_t place)
         put(w, zeros, place - w->at < 64 ? place - w->at : 64);
 }
 
-static float largest(const float *x, int64_t n)
-{
-    float most = 0;
-    for (int64_t i = 0; i < n; i++)
-        most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
-    return most;
-}
-
 /* Codes of 8 bits: the block's largest magnitude is 127. */
 static void encode_int8(const float *x, int64_t block, int64_t n, uint8_t *code, float *scale)
 {
     for (int64_t i = 0; i < n; i++) {
         if (i % block == 0)
-            scale[i / block] = largest(x + i, n - i < block ? n - i : block) / 127.0f;
+            scale[i / block] =
+                ls_largest_magnitude(x + i, n - i < block ? n - i : block) / 127.0f;
         const float s = scale[i / block];
         code[i] = (uint8_t)(int8_t)(s > 0 ? nearbyintf(x[i] / s) : 0);
     }
@@ -120,7 +113,7 @@ static float nest(float *scale, int64_t n, uint8_t *code, float *group)
         scale[i] -= offset;
     for (int64_t i = 0; i < n; i += LS_NESTED_SCALES) {
         const int64_t some = n - i < LS_NESTED_SCALES ? n - i : LS_NESTED_SCALES;
-        const float most = largest(scale + i, some);
+        const float most = ls_largest_magnitude(scale + i, some);
         group[i / LS_NESTED_SCALES] = most;
         for (int64_t k = i; k < i + some; k++)
             code[k] = ls_dynamic_code(map, most > 0 ? scale[k] / most : 0);

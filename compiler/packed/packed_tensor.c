@@ -66,8 +66,7 @@ void ls_packed_values(const LsPackedTensor *t, float *to)
         float scale;
         memcpy(&scale, t->scale + 4 * s, 4);
         if (c->form <= LS_CODES_NF4) {
-            const int code = i % 2 == 0 ? t->code[i / 2] >> 4 : t->code[i / 2] & 15;
-            to[i] = ls_four_bits[c->form][code] * scale;
+            to[i] = ls_four_bits_value((LsFourBits)c->form, t->code, i) * scale;
         } else {
             const int zero = !c->zeros ? 0 : is_signed ? (int8_t)t->zero[s] : t->zero[s];
             to[i] = (float)(code_at(c->form, t->code, i) - zero) * scale;

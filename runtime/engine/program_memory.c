@@ -87,13 +87,15 @@ static void init_state(LsMemory *m)
 {
     const LsProgram *p = m->p;
     m->lets_go = p->file.onnx != NULL && ls_can_let_go(p->file.onnx, p->file.bytes + p->file.tail);
-    for (uint32_t k = 0; k < p->nstate; k++)
-        if (p->state[k].onnx_offset < 0 || p->state[k].t.at.space == LS_AT_FILE || !is_here(m, k))
+    for (uint32_t k = 0; k < p->nstate; k++) {
+        const LsStateTensor *s = &p->state[k];
+        if (s->onnx_offset < 0 || s->t.at.space == LS_AT_FILE || !is_here(m, k))
             continue;
-        else if (p->state[k].t.type == LS_DT_U8)
-            init_codes(m, &p->state[k]);
+        if (s->t.type == LS_DT_U8)
+            init_codes(m, s);
         else
             init_tensor(m, k);
+    }
     ls_memory_let_go(m, p->file.onnx, p->file.bytes + p->file.tail);
     if (ls_has_scaling(p)) {
         char start[8];

@@ -5,11 +5,6 @@
 #include "runtime/ls_unpack.h"
 
 LS_EXACT_BEGIN
-LS_SHARED_FN real ls_unpack_one(const LsPacked *p, const uint8_t *data, int64_t i)
-{
-    return ls_packed_at(p, data, i);
-}
-
 /* The scale of a run of elements. */
 LS_SHARED_FN float ls_unpack_scale(const LsPacked *p, const uint8_t *data, int64_t s)
 {
