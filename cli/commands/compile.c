@@ -161,16 +161,13 @@ static bool wants_mpi(const LsOptions *o)
     return o->ranks.comm != NULL && strcmp(o->ranks.comm, "mpi") == 0;
 }
 
-/* C text, assembler text, constants, the evaluation form as an ONNX file; for GPUs the device's
- * text. */
-static bool write_program(LsJob *job, Output *out, const LsCudaTool *cuda)
+/* What the program's text says, but for the places of its state. */
+static LsCode describe(LsJob *job, const Output *out, const LsCudaTool *cuda)
 {
-    LsCtx *cx = &job->cx;
-    if (!ls_onnx_eval_form(cx, job->options->model, &job->pipeline.import, &out->form))
-        return false;
-    const LsOnnxForm form = out->form;
+    const LsOnnxForm *form = &out->form;
     const bool has_last = job->last_plan.nstep > 0;
-    LsCode code = {.model = job->options->model,
+    const char *slash = strrchr(job->options->model, '/');
+    LsCode code = {.model = slash != NULL ? slash + 1 : job->options->model,
                    .plan_hash = job->report.hash,
                    .strategy = job->plan.strategy,
                    .cut = job->staged != NULL ? &job->staged->plan.cut : NULL,
@@ -199,38 +196,46 @@ static bool write_program(LsJob *job, Output *out, const LsCudaTool *cuda)
                             job->shared != NULL ? &job->once_plan : NULL, false},
                    .mpi = wants_mpi(job->options),
                    .library = out->kind == LS_EMIT_LIB,
-                   .onnx_bytes = (size_t)(form.bytes - form.tail),
-                   .onnx_tail = (size_t)form.tail,
-                   .onnx_shift = (size_t)form.shift,
+                   .onnx_bytes = (size_t)(form->bytes - form->tail),
+                   .onnx_tail = (size_t)form->tail,
+                   .onnx_shift = (size_t)form->shift,
                    .adapters = job->pipeline.import.adapters,
                    .onnx_attached = out->kind == LS_EMIT_EXE};
     if (job->staged != NULL)
         code.train = (LsCodePhase){.problem = NULL};
-    code.addresses =
-        ls_addresses_new(cx, job->train, job->target.real_bytes, &form,
-                         code.onnx_attached && cuda == NULL);
+    return code;
+}
+
+/* Gives the state its places. False after a diagnostic. */
+static bool place_state(LsJob *job, const Output *out, LsCode *code, bool on_host)
+{
+    LsCtx *cx = &job->cx;
+    code->addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, &out->form,
+                                       code->onnx_attached && on_host);
     if (job->shared != NULL)
-        ls_address_shared(code.addresses, job->shared->result, job->shared->nresult);
+        ls_address_shared(code->addresses, job->shared->result, job->shared->nresult);
     if (job->staged != NULL)
-        code.copy_at = ls_copies_place(&job->staged->plan.cut, job->train_problem, code.addresses);
-    if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
+        code->copy_at =
+            ls_copies_place(&job->staged->plan.cut, job->train_problem, code->addresses);
+    if (job->update_problem != NULL && (code->ranks = ls_rank_layout(cx, code)) == NULL)
         return false;
-    if (!check_initial(cx, code.addresses))
-        return false;
-    const char *slash = strrchr(code.model, '/');
-    code.model = slash != NULL ? slash + 1 : code.model;
-    /* A dry run prints to /dev/null: all checks are made, nothing is written. */
-    const bool dry = job->options->output.dry_run;
+    return check_initial(cx, code->addresses);
+}
+
+/* C text, assembler text; for GPUs the device's text. dry: all checks are made, nothing is
+ * written. */
+static bool print_texts(LsCtx *cx, const Output *out, LsCode *code, bool has_device, bool dry)
+{
     FILE *to[3] = {NULL};       /* C, assembler and device text */
     static const int file[3] = {C_TEXT, DATA_TEXT, DEVICE_TEXT};
     bool ok = true;
-    for (int k = 0; k < (cuda != NULL ? 3 : 2); k++)
+    for (int k = 0; k < (has_device ? 3 : 2); k++)
         ok &= (to[k] = fopen(dry ? "/dev/null" : file_of(cx->arena, out, file[k]), "w")) != NULL;
     if (ok) {
-        ok = ls_program_print(cx, &code, to[0], to[2]);
+        ok = ls_program_print(cx, code, to[0], to[2]);
         ls_program_print_data(to[1], file_of(cx->arena, out, CONSTANTS),
-                              code.onnx_attached ? NULL : file_of(cx->arena, out, ONNX),
-                              cuda != NULL ? file_of(cx->arena, out, DEVICE_CODE) : NULL);
+                              code->onnx_attached ? NULL : file_of(cx->arena, out, ONNX),
+                              has_device ? file_of(cx->arena, out, DEVICE_CODE) : NULL);
     } else {
         ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write in '%s': %s", out->dir,
                  strerror(errno));
@@ -238,15 +243,29 @@ static bool write_program(LsJob *job, Output *out, const LsCudaTool *cuda)
     for (int k = 0; k < 3; k++)
         if (to[k] != NULL)
             ok &= fclose(to[k]) == 0;
-    if (!ok || dry)
-        return ok;
+    return ok;
+}
+
+/* The texts, constants, the evaluation form as an ONNX file. */
+static bool write_program(LsJob *job, Output *out, const LsCudaTool *cuda)
+{
+    LsCtx *cx = &job->cx;
+    if (!ls_onnx_eval_form(cx, job->options->model, &job->pipeline.import, &out->form))
+        return false;
+    LsCode code = describe(job, out, cuda);
+    const bool dry = job->options->output.dry_run;
+    if (!place_state(job, out, &code, cuda == NULL)
+        || !print_texts(cx, out, &code, cuda != NULL, dry))
+        return false;
+    if (dry)
+        return true;
     if (code.library && !ls_library_write(job, &code, out->dir, out->base))
         return false;
     /* What is attached to the program need not be a file of its own, which may be large. */
     const bool apart = !code.onnx_attached || job->options->output.save_temps != NULL;
     return write_bytes(cx, file_of(cx->arena, out, CONSTANTS), code.addresses->constant,
                        code.addresses->nconst)
-           && (!apart || ls_onnx_form_write(cx, &form, file_of(cx->arena, out, ONNX)));
+           && (!apart || ls_onnx_form_write(cx, &out->form, file_of(cx->arena, out, ONNX)));
 }
 
 /* The linker's output file: a name beside the output, renamed once complete. A linker cannot write
