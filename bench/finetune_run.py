@@ -12,13 +12,14 @@ of the first and the last step.
 """
 import argparse
 import json
-import re
 import statistics
 import sys
 import time
 
 import torch
 import transformers
+
+from python_run import forget_peak, kib
 
 WARM = 1
 
@@ -54,16 +55,6 @@ def export(o):
     program = torch.onnx.export(Logits(network(o.net, o.tokens)), (x,), dynamo=True, optimize=False,
                                 verbose=False)
     program.save(o.way, external_data=True)
-
-
-def kib(name):
-    with open("/proc/self/status", encoding="ascii") as f:
-        return int(re.search(rf"{name}:\s+(\d+)", f.read())[1])
-
-
-def forget_peak():
-    with open("/proc/self/clear_refs", "w", encoding="ascii") as f:
-        f.write("5")
 
 
 def tuned(o):
