@@ -194,8 +194,8 @@ static bool write_members(const LsDump *d, uint32_t n, LsNpz *z, const double *l
                           LsError *e)
 {
     static const char *const group[] = {
-        [LS_STATE_PARAM] = "param/", [LS_STATE_FROZEN] = "param/", [LS_STATE_STAT] = "stat/",
-        [LS_STATE_MOMENT] = "moment/", [LS_STATE_AVERAGE] = "average/"};
+        [LS_STATE_PARAM] = "param/",   [LS_STATE_FROZEN] = "param/",    [LS_STATE_STAT] = "stat/",
+        [LS_STATE_MOMENT] = "moment/", [LS_STATE_AVERAGE] = "average/", [LS_STATE_SUM] = "moment/"};
     const LsProgram *p = d->g->p;
     if (!write_losses(d, z, loss, nloss, e))
         return false;
@@ -205,8 +205,9 @@ static bool write_members(const LsDump *d, uint32_t n, LsNpz *z, const double *l
     for (uint32_t k = 0; k < p->nstate; k++) {
         const LsStateTensor *s = &p->state[k];
         int64_t bytes = ls_tensor_bytes(&s->t, p->real_bytes);
-        /* Sums have no meaning between updates; levels lie apart, and not all are there. */
-        if (s->kind == LS_STATE_SUM || s->t.at.space == LS_AT_LEVEL)
+        /* Sums have no meaning between updates, except those of clipped gradients; levels lie
+         * apart, and not all are there. */
+        if ((s->kind == LS_STATE_SUM && p->privacy.clip == 0) || s->t.at.space == LS_AT_LEVEL)
             continue;
         if (!write_tensor(z, group[s->kind], s->t.name, &s->t,
                           ls_memory_view(d->g->m, s->t.at, bytes), p->real_bytes, e))
