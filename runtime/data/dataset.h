@@ -11,6 +11,7 @@
 #define LS_RUNTIME_DATA_DATASET_H
 
 #include "runtime/data/alphabet.h"
+#include "runtime/data/class_names.h"
 #include "runtime/data/npy.h"
 #include "runtime/data/token_rows.h"
 
@@ -64,6 +65,7 @@ struct LsDataset {
     char *text;                 /* copy of opt.data, which file names point into */
     double *csv;                /* columns of a parsed CSV file */
     LsTokenRows rows;           /* samples of JSON lines */
+    LsClassNames classes;       /* of the labels; n 0: the data have no names */
     bool scaled;                /* some input uses scale, mean and std */
     double *norm;               /* storage of mean and std */
     bool label_is_input;        /* the target has the values of input label_input */

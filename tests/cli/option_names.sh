@@ -21,7 +21,7 @@ tr ' ' '\n' <"$OUT/known" >"$OUT/options"
 "$LOWERSET" help --table | sed 's/^[a-z]* //' >>"$OUT/options"
 printf '%s\n' --help --list --table >>"$OUT/options"
 # The trainer's options: rows of its table. Flags also have a --no- form.
-sed -n 's/^    {"--\([a-z-]*\)",.*/\1/p' runtime/trainer/trainer_options.c >"$OUT/trainer"
+sed -n 's/^    {"--\([a-z-]*\)",.*/\1/p' runtime/trainer/option_rows.c >"$OUT/trainer"
 [ "$(wc -l <"$OUT/trainer")" -gt 30 ] || {
     echo "FAIL the trainer's option table is not found"
     exit 1

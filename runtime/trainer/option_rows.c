@@ -1,0 +1,157 @@
+/* runtime/trainer/option_rows.c -- the table of the trainer's options: parser, --help and the list
+ * for completion are read from it. */
+#include "runtime/trainer/option_rules.h"
+
+#include <stddef.h>
+
+#define FLAG LS_OPTION_FLAG, 0, 0
+#define TEXT LS_OPTION_TEXT, 0, 0
+#define OUTPUT LS_OPTION_OUTPUT, 0, 0
+#define REAL LS_OPTION_REAL, 0, 0
+#define WHOLE(least) LS_OPTION_WHOLE, least, INT64_MAX
+#define AMOUNT(least) LS_OPTION_AMOUNT, least, INT64_MAX
+#define AT(field) offsetof(LsTrainerOptions, field)
+
+static const LsOption row[] = {
+    LS_OPTION_HEADING("Data"),
+    {"--data", NULL, "SPEC", TEXT, AT(data), 1,
+     "FILE, FILE,FILE or INPUT=FILE,...: IDX, NPY, NPZ (members by input name, target 'label'), "
+     "CSV, .txt, .jsonl, .bin of tokens, "
+     "raw; or synthetic[:SAMPLES]"},
+    {"--val", NULL, "SPEC", TEXT, AT(val), 1, "data to evaluate on after every epoch"},
+    {"--label-from", NULL, "INPUT", TEXT, AT(label_from), 1,
+     "use that input as the target (autoencoders); --target=input uses the first input"},
+    {"--scale", NULL, "S", TEXT, AT(scale), 1,
+     "multiply real inputs by S (default: bytes are divided by 255)"},
+    {"--mean", NULL, "M,...", TEXT, AT(mean), 1,
+     "subtract after scaling: one number, or one for each channel"},
+    {"--std", NULL, "D,...", TEXT, AT(std), 1,
+     "divide by after --mean: one number, or one for each channel"},
+    {"--raw", NULL, "TYPE", TEXT, AT(raw), 1, "files are bare numbers: float32, uint8, int64, ..."},
+    {"--stride", NULL, "N", WHOLE(1), AT(stride), 1,
+     "token streams: tokens from the start of one row to that of the next (default: a row)"},
+    {"--pack", NULL, NULL, FLAG, AT(pack), 1,
+     "JSON lines: put as many samples into a row as fit; of programs compiled with --segments"},
+    {"--shuffle", NULL, NULL, FLAG, AT(shuffle), 1,
+     "a new order every epoch (default); --no-shuffle: file order"},
+    {"--drop-last", NULL, NULL, FLAG, AT(drop_last), 1, "leave out an incomplete last batch"},
+    {"--workers", NULL, "N", WHOLE(0), AT(workers), 1, "threads that prepare batches"},
+    LS_OPTION_HEADING("Training"),
+    {"--epochs", NULL, "N", WHOLE(1), AT(epochs), 1, "passes over the data (default 1)"},
+    {"--steps", NULL, "N", WHOLE(1), AT(steps), 1, "stop after N updates in all"},
+    {"--lr", NULL, "RATE", REAL, AT(lr), 1, "learning rate (default: set by lowerset compile)"},
+    {"--schedule", NULL, "S", TEXT, AT(schedule), 1,
+     "constant, linear, cosine[:min=F], step:every=N,gamma=F; each with warmup=N, e.g. "
+     "cosine:warmup=500"},
+    {"--max-skipped", NULL, "N", WHOLE(1), AT(max_skipped), 1,
+     "with a loss scale: end with exit code 7 after N skipped updates in a row (default 100)"},
+    {"--seed", NULL, "N", WHOLE(0), AT(seed), 1,
+     "seed of shuffling, dropout and what optimizers draw (default 0)"},
+    {"--ensemble-seed", NULL, "N", WHOLE(0), AT(ensemble_seed), 1,
+     "an ensemble's members begin with different weights: all but the first with the file's in an "
+     "order drawn by N, within "
+     "each tensor (default: all as in the file)"},
+    {"--ensemble-weights", NULL, "FILE", TEXT, AT(ensemble_weights), 1,
+     "NPZ with initial weights of all members: PARAM or stack/PARAM, of shape [members, ...]"},
+    {"--member-rates", NULL, "R,R,...", TEXT, AT(member_rates), 1,
+     "learning rates of an ensemble's members (default: --lr for all)"},
+    {"--member-seeds", NULL, "N,N,...", TEXT, AT(member_seeds), 1,
+     "seeds of dropout of an ensemble's members (default: --seed plus the member's number, from "
+     "0)"},
+    {"--noise-seed", NULL, "N", WHOLE(0), AT(noise_seed), 1,
+     "private training: repeatable draws and noise, for experiments; such a run is not private "
+     "(default: a secret of the "
+     "system's)"},
+    {"--check-clip", NULL, "N", WHOLE(0), AT(check_clip), 1,
+     "private training: look in the first update and every N updates whether the gradient of one "
+     "sample is clipped, and end with "
+     "exit code 6 if it is not; takes the time of a micro-batch; 0: never (default 100)"},
+    {"--threads", NULL, "N", WHOLE(1), AT(threads), 1,
+     "threads that compute (default: all cores); results do not "
+     "depend on it"},
+    {"--ranks", NULL, "N", WHOLE(1), AT(ranks), 1,
+     "the number of ranks: as compiled with lowerset compile --ranks N; any that the program takes "
+     "with --ranks any (default 1, "
+     "or as --peers or mpirun says); without --peers they are processes of this machine, which the "
+     "program starts"},
+    {"--peers", NULL, "HOST:PORT,...", TEXT, AT(peers), 1,
+     "ranks on several machines: where each of them listens; the program is started once for each"},
+    {"--rank", NULL, "K", WHOLE(0), AT(rank), 1,
+     "with --peers: which of them this one is, from 0 (default: as srun or mpirun "
+     "says)"},
+    {"--token-file", NULL, "FILE", TEXT, AT(token_file), 1,
+     "with --peers: a secret text of at least 16 characters, the same for all ranks, by which they "
+     "know each other (default: the "
+     "variable LOWERSET_TOKEN, if it is set)"},
+    {"--comm", NULL, "ENGINE", TEXT, AT(comm), 1,
+     "what carries messages between ranks: local (processes of this machine), sockets (--peers) or "
+     "mpi (mpirun, srun; the "
+     "program must have it); default: as fits. nccl: as fits, and gradients go from GPU to GPU by "
+     "NCCL, as they do by default "
+     "where all ranks have it"},
+    {"--bucket", NULL, "BYTES", WHOLE(1), AT(bucket), 1,
+     "with ranks: exchange gradients as soon as so many bytes of them are complete (default "
+     "4194304); results do not depend on "
+     "it"},
+    {"--late-exchange", NULL, NULL, FLAG, AT(late_exchange), 1,
+     "with ranks: exchange gradients only after the backward part, not beside it: to measure what "
+     "that brings"},
+    {"--compare-replicas", NULL, "N", WHOLE(0), AT(compare_replicas), 1,
+     "with ranks: once in N updates, and before the first and after the last one, compare the "
+     "parameters of all ranks, and end the "
+     "run if they differ; 0: never (default 100)"},
+    {"--share-gpus", NULL, NULL, FLAG, AT(share_gpus), 1,
+     "ranks may share GPUs, where a machine has fewer of them than ranks"},
+    {"--tune", NULL, NULL, FLAG, AT(tune), 1,
+     "on a GPU: time the libraries' kernels for each convolution and product, and keep the "
+     "fastest"},
+    {"--eval", NULL, NULL, FLAG, AT(eval), 1, "do not train: evaluate on --val, or on --data"},
+    LS_OPTION_HEADING("Results"),
+    {"--save", NULL, "DIR", TEXT, AT(save), 1, "folder for checkpoints (safetensors)"},
+    {"--save-every", NULL, "N", WHOLE(1), AT(save_every), 1,
+     "save every N updates (default: every epoch)"},
+    {"--keep-last", NULL, "K", WHOLE(1), AT(keep_last), 1, "delete all but the last K checkpoints"},
+    {"--save-frozen", NULL, NULL, FLAG, AT(save_frozen), 1,
+     "checkpoints also have the weights that are not trained"},
+    {"--resume", NULL, "FILE", TEXT, AT(resume), 1,
+     "continue from a checkpoint, bit for bit; auto: from the newest in --save"},
+    {"--overwrite", NULL, NULL, FLAG, AT(overwrite), 1,
+     "remove the checkpoints of other runs from --save when this run begins; without it, a folder "
+     "that has some is refused"},
+    {"--export", NULL, "FILE", OUTPUT, AT(export_to), 1,
+     "write the trained model as ONNX, in evaluation form"},
+    {"--export-adapter", NULL, "DIR", TEXT, AT(export_adapter), 1,
+     "write the trained adapters as peft reads them: adapter_config.json and "
+     "adapter_model.safetensors; of an ensemble, of each member to DIR/0, DIR/1, ..."},
+    {"--export-member", NULL, "K", WHOLE(0), AT(export_member), 1,
+     "the member of an ensemble that --export and --export-adapter write, from 0"},
+    {"--export-precision", NULL, "f32|f16|bf16", TEXT, AT(export_precision), 1,
+     "types of the weights in --export (default f32); a Cast widens those of 16 bits"},
+    {"--export-external", NULL, NULL, FLAG, AT(export_external), 1,
+     "--export writes the weights to FILE.data beside FILE, as it does with more than 2 GiB of "
+     "them"},
+    {"--image-grid", NULL, "FILE", OUTPUT, AT(image_grid), 1,
+     "write a picture (PNG or PPM): five inputs, with the model's outputs below"},
+    LS_OPTION_HEADING("Reports"),
+    {"--log", NULL, "FILE", OUTPUT, AT(log), 1, "write a line of JSON for each step"},
+    {"--progress", NULL, "MODE", TEXT, AT(progress), 1,
+     "how to show progress: auto, bar, plain or none"},
+    {"--trace", NULL, "FILE", OUTPUT, AT(trace), 1,
+     "write a timeline of the last steps (Chrome trace JSON)"},
+    {"--profile", NULL, "FILE", OUTPUT, AT(profile), 1, "write the mean time of every node (JSON)"},
+    {"--check-numerics", NULL, NULL, FLAG, AT(check_numerics), 1,
+     "stop at the first node that makes a NaN, and name the node"},
+    {"--check-gradients", NULL, "[=N]", AMOUNT(1), AT(check_gradients), 1,
+     "do not train: compare gradients of one batch with differences of its loss, for N elements of "
+     "the "
+     "parameters; exit 6 if they differ"},
+    {"--dump", NULL, "FILE", OUTPUT, AT(dump), 1,
+     "write the values of the last step as NPZ: loss, out/, grad/, "
+     "param/, stat/"},
+    {"--measure", NULL, NULL, FLAG, AT(measure), 1, "print how much of the arena the steps use"},
+    {"--print-plan", NULL, NULL, FLAG, AT(print_plan), 1, "print the table of steps and stop"},
+    {"--version", NULL, NULL, FLAG, AT(version), 1, "print model and plan and stop"},
+    {"--help", NULL, NULL, FLAG, AT(help), 1, "print this"},
+};
+enum { NROWS = sizeof row / sizeof row[0] };
+const LsOptionTable ls_trainer_table = {.row = row, .n = NROWS, .where = 1, .negative = true};

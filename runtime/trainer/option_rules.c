@@ -1,0 +1,238 @@
+/* runtime/trainer/option_rules.c -- which of the trainer's options go together, and with what the
+ * compiler fixed. */
+#include "runtime/trainer/option_rules.h"
+#include "runtime/engine/program_memory.h"
+#include "runtime/trainer/checkpoint_folder.h"
+#include "runtime/trainer/export_narrow.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What private training adds to the rules. */
+static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    if (!ls_is_private(p))
+        return (o->noise_seed < 0 && o->check_clip < 0)
+               || ls_fail(e, LS_EXIT_USAGE,
+                          "--%s: this program adds no noise; compile with lowerset compile --dp",
+                          o->noise_seed < 0 ? "check-clip" : "noise-seed");
+    if (o->order_given && !o->eval)
+        return ls_fail(
+            e, LS_EXIT_USAGE,
+            "--shuffle, --no-shuffle and --drop-last: private training draws the samples of "
+            "every update at random, whatever their order");
+    return !o->check_gradients
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "--check-gradients: private gradients are clipped and noisy; "
+                      "check a program that was compiled without --dp");
+}
+
+const char *ls_rank_numbers(const LsRanks *r, char text[LS_RANK_NUMBERS])
+{
+    int n = 0;
+    for (int k = 0; k < r->nchoice && n < LS_RANK_NUMBERS; k++)
+        n += snprintf(text + n, (size_t)(LS_RANK_NUMBERS - n), "%s%d",
+                      k == 0               ? ""
+                      : k + 1 < r->nchoice ? ", "
+                                           : " or ",
+                      r->choice[k].ranks);
+    if (n < LS_RANK_NUMBERS)
+        snprintf(text + n, (size_t)(LS_RANK_NUMBERS - n), " ranks");
+    return text;
+}
+
+/* What ranks add. */
+static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const char *one = o->compare_replicas != LS_COMPARE_REPLICAS ? "--compare-replicas"
+                      : o->bucket                                ? "--bucket"
+                      : o->late_exchange                         ? "--late-exchange"
+                      : o->share_gpus                            ? "--share-gpus"
+                      : o->eval                                  ? "--eval"
+                      : o->check_numerics                        ? "--check-numerics"
+                                                                 : NULL;
+    if (o->comm && strcmp(o->comm, "nccl") == 0)
+        return ls_fail(
+            e, LS_EXIT_USAGE,
+            "--comm=nccl: this program runs on no GPU; local, sockets and mpi carry its messages");
+    if (o->ranks > 1 && o->ranks != p->pipeline.nstage)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--ranks=%" PRId64
+                       ": the pipeline of this program has %u stages; compile again with "
+                       "lowerset compile --stages",
+                       o->ranks, p->pipeline.nstage);
+    return one == NULL
+           || ls_fail(
+               e, LS_EXIT_USAGE,
+               "%s: stages that are processes see only their own values; leave --ranks, --comm "
+               "and --peers out, and they are threads",
+               one);
+}
+
+static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const char *of = o->bucket                                    ? "--bucket"
+                     : o->late_exchange                           ? "--late-exchange"
+                     : o->ranks > 1                               ? "--ranks"
+                     : o->peers                                   ? "--peers"
+                     : o->rank >= 0                               ? "--rank"
+                     : o->token_file                              ? "--token-file"
+                     : o->compare_replicas != LS_COMPARE_REPLICAS ? "--compare-replicas"
+                     : o->comm                                    ? "--comm"
+                     : o->share_gpus                              ? "--share-gpus"
+                                                                  : NULL;
+    const char *gpu = o->share_gpus                             ? "--share-gpus"
+                      : o->comm && strcmp(o->comm, "nccl") == 0 ? "--comm=nccl"
+                                                                : NULL;
+    if (p->pipeline.nstage > 0 && of != NULL)
+        return fits_stage_ranks(o, p, e);
+    if (p->ranks == NULL)
+        return of == NULL
+               || ls_fail(e, LS_EXIT_USAGE,
+                          "%s: this program is for one process; compile with lowerset compile "
+                          "--ranks",
+                          of);
+    char numbers[LS_RANK_NUMBERS];
+    if (o->ranks && ls_rank_choice(p->ranks, o->ranks) == NULL)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--ranks=%" PRId64
+                       ": this program is for %s; compile again with lowerset compile "
+                       "--ranks",
+                       o->ranks, ls_rank_numbers(p->ranks, numbers));
+    if (o->eval && of != NULL && o->ranks == 0)
+        return ls_fail(e, LS_EXIT_USAGE, "%s: evaluation runs in one process", of);
+    if (gpu != NULL && p->accelerator.ranks == NULL)
+        return ls_fail(
+            e, LS_EXIT_USAGE,
+            "%s: this program runs on no GPU; compile with lowerset compile --target=cuda", gpu);
+    if (o->tune && p->accelerator.ranks != NULL && o->ranks != 1 && !o->eval)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--tune: ranks must choose the same kernels, and their clocks differ; tune "
+                       "a program without "
+                       "--ranks, or with --ranks 1: choices are kept, for ranks too");
+    const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure" : NULL;
+    return one == NULL
+           || ls_fail(e, LS_EXIT_USAGE, "%s is for one process: compile without --ranks", one);
+}
+
+/* What ensembles add. */
+static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const char *of = o->ensemble_seed >= 0   ? "--ensemble-seed"
+                     : o->ensemble_weights   ? "--ensemble-weights"
+                     : o->member_rates       ? "--member-rates"
+                     : o->member_seeds       ? "--member-seeds"
+                     : o->export_member >= 0 ? "--export-member"
+                                             : NULL;
+    if (p->ensemble.members == 0)
+        return of == NULL
+               || ls_fail(e, LS_EXIT_USAGE,
+                          "%s: this program is one model; compile with lowerset compile "
+                          "--ensemble",
+                          of);
+    if (o->ensemble_seed >= 0 && o->ensemble_weights)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--ensemble-seed and --ensemble-weights both set the initial weights");
+    if (o->export_to && o->export_member < 0)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export writes one model of the %" PRId64 ": name it with --export-member",
+                       p->ensemble.members);
+    const bool exports = o->export_to != NULL || o->export_adapter != NULL;
+    if (o->export_member >= p->ensemble.members || (o->export_member >= 0 && !exports))
+        return ls_fail(e, LS_EXIT_USAGE,
+                       exports ? "--export-member=%" PRId64
+                                 ": members are numbered from 0 to %" PRId64
+                               : "--export-member is for --export FILE and --export-adapter DIR, "
+                                 "and neither is given",
+                       o->export_member, p->ensemble.members - 1);
+    const char *one = o->check_gradients ? "--check-gradients"
+                      : o->image_grid    ? "--image-grid"
+                      : o->trace         ? "--trace"
+                      : o->profile       ? "--profile"
+                                         : NULL;
+    if (one != NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "%s is for one model: compile without --ensemble", one);
+    return !o->member_rates || o->lr == p->defaults.lr
+           || ls_fail(e, LS_EXIT_USAGE, "--lr and --member-rates both set the learning rate");
+}
+
+/* Steps of a pipeline are in the tables of its stages. */
+static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure"
+        : NULL;
+    return p->pipeline.nstage == 0 || one == NULL
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "%s is for programs without a pipeline so far: compile without --stages",
+                      one);
+}
+
+bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    static const char *const mode[] = {"auto", "bar", "plain", "none"};
+    bool known = false;
+    for (int k = 0; k < 4; k++)
+        known |= strcmp(o->progress, mode[k]) == 0;
+    if (!known)
+        return ls_fail(e, LS_EXIT_USAGE, "--progress=%s: must be auto, bar, plain or none",
+                       o->progress);
+    if (o->help || o->version || o->print_plan)
+        return !o->print_plan || fits_ranks(o, p, e);
+    if (!o->data && !(o->eval && o->val))
+        return ls_fail(e, LS_EXIT_USAGE, "no data: give --data FILE, or --data synthetic");
+    if ((o->eval || o->val || o->image_grid) && p->phase.eval.nstep == 0)
+        return ls_fail(e, LS_EXIT_USAGE, "this program has no evaluation form (--val, --eval, "
+                       "--image-grid)");
+    for (int k = 0; k < ls_trainer_table.n && o->check_gradients; k++)
+        if (ls_trainer_output(o, k) && strcmp(ls_trainer_table.row[k].name, "--log") != 0)
+            return ls_fail(e, LS_EXIT_USAGE, "--check-gradients trains nothing that %s could "
+                           "write", ls_trainer_table.row[k].name);
+    if (o->eval && o->check_gradients)
+        return ls_fail(e, LS_EXIT_USAGE, "--eval has no gradients to check");
+    if (o->resume && strcmp(o->resume, "auto") == 0 && !o->save)
+        return ls_fail(e, LS_EXIT_USAGE, "--resume=auto looks into --save DIR, which is not given");
+    if (o->max_skipped && !ls_has_scaling(p))
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--max-skipped: this program skips no updates, as it has no loss scale; "
+                       "compile with lowerset compile --loss-scale");
+    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e)
+        || !fits_pipeline(o, p, e))
+        return false;
+    if ((o->save_every || o->keep_last || o->save_frozen) && !o->save)
+        return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");
+    if (o->overwrite && (!o->save || o->eval))
+        return ls_fail(e, LS_EXIT_USAGE, "--overwrite makes room for checkpoints, but %s",
+                       o->save ? "--eval saves none" : "there is no --save DIR");
+    if (o->keep_last >= LS_KEEP)
+        return ls_fail(e, LS_EXIT_USAGE, "--keep-last takes at most %d; without it all are kept",
+                       LS_KEEP - 1);
+    if (o->workers > 64 || o->threads > 4096)
+        return ls_fail(e, LS_EXIT_USAGE, "at most 64 workers and 4096 threads");
+    return true;
+}
+
+/* The type of --export-precision, which the model must be able to cast. */
+bool ls_trainer_export_type(LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    if (o->help)
+        return true;
+    if (o->export_adapter != NULL && p->adapters.config == NULL)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-adapter: this program has no adapters; compile with --lora or "
+                       "--adapter");
+    if (o->export_precision != NULL && p->adapters.nmerged > 0)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-precision: adapters are merged into weights of float32; compile "
+                       "without --merge, or export those");
+    if (o->export_external && o->export_to == NULL)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-external is for --export FILE, which is not given");
+    if (o->export_precision != NULL && !ls_export_type(o->export_precision, &o->export_type))
+        return ls_fail(e, LS_EXIT_USAGE, "--export-precision=%s: must be f32, f16 or bf16",
+                       o->export_precision);
+    if (o->export_precision != NULL && o->export_to == NULL)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-precision is for --export FILE, which is not given");
+    o->export_external |= o->export_to != NULL && ls_export_is_large(p, o->export_type);
+    return ls_export_narrow_can(p, o->export_type, e);
+}
