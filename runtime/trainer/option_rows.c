@@ -1,6 +1,6 @@
 /* runtime/trainer/option_rows.c -- the table of the trainer's options: parser, --help and the list
  * for completion are read from it. */
-#include "runtime/trainer/option_rules.h"
+#include "runtime/trainer/trainer_options.h"
 
 #include <stddef.h>
 

@@ -1,9 +1,9 @@
 /* runtime/trainer/option_rules.c -- which of the trainer's options go together, and with what the
  * compiler fixed. */
-#include "runtime/trainer/option_rules.h"
 #include "runtime/engine/program_memory.h"
 #include "runtime/trainer/checkpoint_folder.h"
 #include "runtime/trainer/export_narrow.h"
+#include "runtime/trainer/trainer_options.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 
 #include "runtime/trainer/export_adapter.h"
 #include "runtime/trainer/export_narrow.h"
-#include "runtime/trainer/option_rules.h"
 
 #define AT(field) offsetof(LsTrainerOptions, field)
 
@@ -126,8 +125,8 @@ static bool is_apart(const LsTrainerOptions *o, int k, LsError *e)
     for (int j = 0; j < k && !out.through; j++) {
         const char *other = ls_trainer_output(o, j);
         if (other && strcmp(path, other) == 0)
-            return ls_fail(e, LS_EXIT_USAGE, "%s and %s both write %s", ls_trainer_table.row[j].name,
-                           ls_trainer_table.row[k].name, path);
+            return ls_fail(e, LS_EXIT_USAGE, "%s and %s both write %s",
+                           ls_trainer_table.row[j].name, ls_trainer_table.row[k].name, path);
     }
     return true;
 }
@@ -148,7 +147,8 @@ static bool is_apart_from_data(const LsTrainerOptions *o, LsError *e)
 bool ls_trainer_outputs_check(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     for (int k = 0; k < ls_trainer_table.n; k++)
-        if (ls_trainer_output(o, k) && (!is_apart(o, k, e) || !ls_out_check(ls_trainer_output(o, k), e)))
+        if (ls_trainer_output(o, k) != NULL
+            && (!is_apart(o, k, e) || !ls_out_check(ls_trainer_output(o, k), e)))
             return false;
     return (o->export_adapter == NULL
             || ls_export_adapter_check(p, o->export_member, o->export_adapter, e))

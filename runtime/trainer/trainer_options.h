@@ -3,6 +3,7 @@
 #ifndef LS_RUNTIME_TRAINER_TRAINER_OPTIONS_H
 #define LS_RUNTIME_TRAINER_TRAINER_OPTIONS_H
 
+#include "runtime/base/option_table.h"
 #include "runtime/base/run_error.h"
 #include "runtime/ls_program.h"
 
@@ -55,5 +56,15 @@ const char *ls_rank_numbers(const LsRanks *r, char text[LS_RANK_NUMBERS]);
 /* Whether every requested output file could be written now. */
 bool ls_trainer_outputs_check(const LsTrainerOptions *o, const LsProgram *p, LsError *e);
 void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to);
+
+/* ---- parts, one file each ---- */
+extern const LsOptionTable ls_trainer_table;    /* option_rows.c */
+/* The path of row k of the table, if it is an output option that was given; else NULL. */
+const char *ls_trainer_output(const LsTrainerOptions *o, int k);
+/* option_rules.c: whether the options go together and with the program; else an LS_EXIT_USAGE
+ * error. */
+bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsError *e);
+/* Sets export_type of --export-precision, which the model must be able to cast. */
+bool ls_trainer_export_type(LsTrainerOptions *o, const LsProgram *p, LsError *e);
 
 #endif
