@@ -16,10 +16,10 @@ import sys
 import tempfile
 
 MAKE = pathlib.Path(__file__).resolve().parent.parent / "tests/whole/large_model.py"
-NETS = {"0.5 billion": "layers=24 width=896 hidden=4864 vocab=151936 heads=14",
-        "1.5 billion": "layers=16 width=2048 hidden=8192 vocab=128256 heads=32",
-        "3.6 billion": "layers=28 width=3072 hidden=8192 vocab=128256 heads=24",
-        "7.1 billion": "layers=32 width=4096 hidden=11008 vocab=64000 heads=32"}
+NETS = {"0.7 billion": "layers=24 width=896 hidden=4864 vocab=151936 heads=14",
+        "1.6 billion": "layers=16 width=2048 hidden=8192 vocab=128256 heads=32",
+        "4.0 billion": "layers=28 width=3072 hidden=8192 vocab=128256 heads=24",
+        "7.0 billion": "layers=32 width=4096 hidden=11008 vocab=64000 heads=32"}
 TABLES = "bf16:embed_tokens,lm_head"
 WAYS = {"float32": [], "bf16": ["--quantize-frozen", "bf16", "--quantize-frozen", TABLES],
         "int8": ["--quantize-frozen", "int8", "--quantize-frozen", TABLES],
