@@ -1,12 +1,12 @@
 /* bench/attention_bench.c -- generated attention and its gradient in isolation, for
  * bench/attention.py.
  *
- *     attention_bench [-t THREADS] [-f FLAGS]
+ *     attention_bench [-t THREADS] [-f FLAGS] [-w WAY]
  *
- * reads lines "BATCH HEADS GROUPS TOKENS SIZE CAUSAL" up to a line "go" and compiles their kernels,
- * in f32 and in bf16. Then, for each number of a case that it reads, it prints the best seconds of a
- * forward and of a backward pass, f32 first, bf16 last. One thread:
- * processor time. */
+ * reads lines "BATCH HEADS GROUPS TOKENS SIZE CAUSAL" up to a line "go" and compiles their kernels.
+ * Then, for each number of a case that it reads, it prints the best seconds of four ways: forward
+ * and gradient in f32, forward and gradient in bf16; -w: of this one alone, for a profiler. With
+ * one thread they are processor time. */
 #include <stdio.h>
 #include <stdlib.h>
 #define H_ASSERT(ok, ...) ((ok) ? (void)0 : (void)(fprintf(stderr, __VA_ARGS__), exit(1)))
@@ -79,13 +79,15 @@ static double best_of(LsKernel kernel, LsRun *run, void *const arg[], bool wall)
 
 int main(int argc, char **argv)
 {
-    int threads = 1, option, n = 0;
+    int threads = 1, option, only = -1, n = 0;
     const char *flags = "-O3 -march=native -fno-math-errno -fno-trapping-math";
-    while ((option = getopt(argc, argv, "t:f:")) != -1)
+    while ((option = getopt(argc, argv, "t:f:w:")) != -1)
         if (option == 't')
             threads = atoi(optarg);
         else if (option == 'f')
             flags = optarg;
+        else if (option == 'w')
+            only = atoi(optarg);
         else
             return 2;
     Case c[MOST];
@@ -110,7 +112,7 @@ int main(int argc, char **argv)
         const int i = atoi(line);
         H_ASSERT(i >= 0 && i < n, "no case %d\n", i);
         for (int w = 0; w < WAYS; w++)
-            printf("%.9f ", best_of(o.kernel[WAYS * i + w], &run, at[WAYS * i + w].at,
+            printf("%.9f ", only >= 0 && w != only ? 0 : best_of(o.kernel[WAYS * i + w], &run, at[WAYS * i + w].at,
                                     threads > 1));
         printf("\n");
         fflush(stdout);

@@ -157,29 +157,59 @@ LS_INLINE void ls_rows_times(bool turned, int64_t m, int64_t width, int64_t k, c
 LS_ATT_JOIN(ls_lanes_add, LS_ATT_ADD)
 LS_ATT_JOIN(ls_lanes_max, LS_ATT_MAX)
 
+/* ls_exp of numbers that are not above 88, with the same bits. By whole vectors: compilers take
+ * halves of AVX-512's. */
+LS_INLINE ls_vec ls_vec_exp(ls_vec x)
+{
+#ifdef LS_F64
+    for (int l = 0; l < LS_V; l++)
+        x[l] = ls_exp(x[l]);
+    return x;
+#else
+    const ls_vec a = ls_vec_max(ls_splat(-87.5f), x);
+    const ls_vec z = a * 1.44269504f + 12582912.f, n = z - 12582912.f;
+    const ls_vec r = n * 2.12194440e-4f + (n * -0.693359375f + a);
+    ls_vec p = 0.000197902482f * r + 0.00139447593f;
+    p = p * r + 0.00833349768f;
+    p = p * r + 0.0416662954f;
+    p = p * r + 0.166666657f;
+    p = p * r + 0.5f;
+    p = p * r * r + r + 1.f;
+    p *= (ls_vec)(((ls_vec_32)z << 23) + (126u << 23));
+    return p + p;
+#endif
+}
+
 LS_INLINE real ls_scores_max(const int lanes, const real *s, int64_t n)
 {
-    real lane[LS_ATT_LANES];
-    for (int l = 0; l < lanes; l++)
-        lane[l] = -INFINITY;
+    ls_vec lane[LS_ATT_LANES / LS_V];
+    real each[LS_ATT_LANES];
+    for (int l = 0; l < lanes / LS_V; l++)
+        lane[l] = ls_splat(-INFINITY);
     for (int64_t c = 0; c < n; c += lanes)
-        for (int l = 0; l < lanes; l++)
-            lane[l] = LS_ATT_MAX(s[c + l], lane[l]);
-    return ls_lanes_max(lanes, lane);
+        for (int l = 0; l < lanes / LS_V; l++)
+            lane[l] = ls_vec_max(ls_load(s + c + l * LS_V), lane[l]);
+    for (int l = 0; l < lanes / LS_V; l++)
+        ls_store(each + l * LS_V, lane[l]);
+    return ls_lanes_max(lanes, each);
 }
 
 /* s = exp(s - shift), and the sum of the results. */
 LS_INLINE real ls_scores_exp(const int lanes, real *s, real shift, int64_t n)
 {
-    real lane[LS_ATT_LANES];
-    for (int l = 0; l < lanes; l++)
-        lane[l] = 0;
+    ls_vec lane[LS_ATT_LANES / LS_V];
+    real each[LS_ATT_LANES];
+    for (int l = 0; l < lanes / LS_V; l++)
+        lane[l] = ls_splat(0);
     for (int64_t c = 0; c < n; c += lanes)
-        for (int l = 0; l < lanes; l++) {
-            s[c + l] = ls_exp(s[c + l] - shift);
-            lane[l] += s[c + l];
+        for (int l = 0; l < lanes / LS_V; l++) {
+            const ls_vec e = ls_vec_exp(ls_load(s + c + l * LS_V) - shift);
+            ls_store(s + c + l * LS_V, e);
+            lane[l] += e;
         }
-    return ls_lanes_add(lanes, lane);
+    for (int l = 0; l < lanes / LS_V; l++)
+        ls_store(each + l * LS_V, lane[l]);
+    return ls_lanes_add(lanes, each);
 }
 
 LS_INLINE real ls_heads_dot(const int lanes, const real *a, const real *b, int64_t n)
@@ -356,11 +386,11 @@ LS_INLINE void ls_row_back(const LsScores *t, const int step, int64_t r, real *p
                            real lse, real dot)
 {
     int64_t n = ls_row_masked(t, step, r, p);
-    for (int64_t c = t->from; c < n; c += LS_NR)
-        LS_INDEPENDENT for (int l = 0; l < LS_NR; l++) {
-            p[c + l] = ls_exp(p[c + l] - lse);
-            w[c + l] = p[c + l] * (w[c + l] - dot);
-        }
+    for (int64_t c = t->from; c < n; c += LS_V) {
+        const ls_vec e = ls_vec_exp(ls_load(p + c) - lse);
+        ls_store(p + c, e);
+        ls_store(w + c, e * (ls_load(w + c) - dot));
+    }
     ls_zero(p + n, t->whole - n);
     ls_zero(w + n, t->whole - n);
     if (t->a->bools == NULL)

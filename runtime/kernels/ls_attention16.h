@@ -81,7 +81,10 @@ LS_INLINE void ls_scores_multiply16(const LsScores *t, real *s, const real *rows
 
 LS_INLINE void ls_row_times(real *s, real by, int64_t n)
 {
-    for (int64_t c = 0; c < n; c++)
+    int64_t c = 0;
+    for (; c + LS_V <= n; c += LS_V)
+        ls_store(s + c, ls_load(s + c) * by);
+    for (; c < n; c++)
         s[c] *= by;
 }
 
