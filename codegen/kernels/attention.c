@@ -51,7 +51,8 @@ static void shape(const LsKernelText *k)
                  s.batch, s.heads, s.groups);
     ls_emit_line(k->e, ".rows = %" PRId64 ", .cols = %" PRId64 ", .depth = %" PRId64
                  ", .width = %" PRId64 ",", s.rows, s.cols, s.depth, s.width);
-    ls_emit_line(k->e, ".block = LS_ATT_COLS(%" PRId64 "), .scale = %s,", deep(&s),
+    ls_emit_line(k->e, ".block = LS_ATT%s_COLS(%" PRId64 "), .scale = %s,",
+                 is_dot16(k) ? "16" : "", deep(&s),
                  ls_literal(k->g->arena, LS_REAL, at->scale, 0, k->target->real_bytes));
     if (at->causal)
         ls_emit_line(k->e, ".causal = true, .past = %" PRId64 ",", at->past);

@@ -16,6 +16,8 @@ enum {
     LS_ATT16_BACK = 64,
 };
 
+/* Columns of a block: factors are half as long as those of LS_ATT_COLS. */
+#define LS_ATT16_COLS(deep) ((deep) <= 128 ? 224 : (deep) <= 320 ? 96 : 32)
 /* Distance of packed rows of n elements; elements of n packed columns of k rows. */
 #define LS_ATT16_LD(n) (((n) + 15) / 16 * 16 + 16)
 #define LS_ATT16_PANELS(n, k)                                                                      \
@@ -24,24 +26,24 @@ enum {
 #define LS_ATT16_UNIT(width) ((width) <= 128 ? 12 * LS_ATT16_ROWS : LS_ATT16_ROWS)
 /* Elements of a packed transposed tile of the gradient. */
 #define LS_ATT16_TURNED(deep)                                                                      \
-    ((LS_ATT_COLS(deep) + LS_MR - 1) / LS_MR * LS_TILE_LD * LS_ATT16_BACK)
+    ((LS_ATT16_COLS(deep) + LS_MR - 1) / LS_MR * LS_TILE_LD * LS_ATT16_BACK)
 
 _Static_assert(LS_ATT16_UNIT(1) <= (int)LS_ATT_UNIT, "LsRunning has room for a unit");
 _Static_assert((int)LS_ATT_LANES % (int)LS_APART_DEPTH == 0, "steps of columns are whole tiles");
-_Static_assert(LS_ATT_COLS(1) <= (int)LS_DW_ROWS, "a block's columns are rows of a transposed A");
+_Static_assert(LS_ATT16_COLS(1) <= (int)LS_DW_ROWS, "a block's columns are rows of a transposed A");
 
 /* Elements of a thread's workspace; of the sums of one head, where results are rounded. */
 #define LS_ATT16_ROOM(depth, width, deep)                                                          \
-    (LS_ATT16_PANELS(LS_ATT_COLS(deep), depth) + LS_ATT16_PANELS(width, LS_ATT_COLS(deep))         \
-     + LS_ATT16_ROWS * (LS_ATT16_LD(depth) + LS_ATT16_LD(LS_ATT_COLS(deep)) + LS_ATT_LD(deep))     \
+    (LS_ATT16_PANELS(LS_ATT16_COLS(deep), depth) + LS_ATT16_PANELS(width, LS_ATT16_COLS(deep))         \
+     + LS_ATT16_ROWS * (LS_ATT16_LD(depth) + LS_ATT16_LD(LS_ATT16_COLS(deep)) + (LS_ATT16_COLS(deep) + LS_V))     \
      + LS_ATT16_UNIT(width) * (width))
 #define LS_ATT16_BACK_ROOM(depth, width, deep)                                                     \
-    (LS_ATT16_PANELS(LS_ATT_COLS(deep), depth) + LS_ATT16_PANELS(LS_ATT_COLS(deep), width)         \
-     + LS_ATT16_PANELS(depth, LS_ATT_COLS(deep)) + LS_ATT16_PANELS(depth, LS_ATT16_BACK)           \
+    (LS_ATT16_PANELS(LS_ATT16_COLS(deep), depth) + LS_ATT16_PANELS(LS_ATT16_COLS(deep), width)         \
+     + LS_ATT16_PANELS(depth, LS_ATT16_COLS(deep)) + LS_ATT16_PANELS(depth, LS_ATT16_BACK)           \
      + LS_ATT16_PANELS(width, LS_ATT16_BACK) + LS_ATT16_TURNED(deep)                               \
      + LS_ATT16_BACK                                                                               \
-           * (LS_ATT16_LD(depth) + LS_ATT16_LD(width) + LS_ATT16_LD(LS_ATT_COLS(deep))             \
-              + 2 * LS_ATT_LD(deep))                                                               \
+           * (LS_ATT16_LD(depth) + LS_ATT16_LD(width) + LS_ATT16_LD(LS_ATT16_COLS(deep))             \
+              + 2 * (LS_ATT16_COLS(deep) + LS_V))                                                               \
      + 2 * LS_ATT_PACKED(width))
 #define LS_ATT16_SUMS(rows, cols, depth, width) ((rows) * (depth) + (cols) * ((depth) + (width)))
 
@@ -256,7 +258,7 @@ LS_INLINE void ls_tile_turned16(const LsScores *t, LsSource s, const LsBackRoom1
 {
     const int64_t ld = LS_ATT16_LD(LS_ATT16_BACK / 2);
     const LsDotRows a = {true, t->wide - t->from, t->m, b->turned, ld};
-    ls_dot_turned_rows(s, a.m, a.k, b->turned, ld);
+    ls_dot_turned_rows(s, b->rows, LS_ATT16_LD(t->d->block), a.m, a.k, b->turned, ld);
     to += (t->j + t->from) * ldt;
     const uint64_t mode = ls_dots_begin(LS_DOTS);
     ls_dot_multiply(a, n, panels, t->m, 0, to, ldt, to, ldt);
@@ -267,7 +269,7 @@ LS_SHARED_FN void ls_tile_back16(const LsScores *t, const LsBackHead *h, const L
 {
     const LsAttention *d = t->d;
     const int64_t ld = LS_ATT16_LD(d->block);
-    const LsSource w = ls_scores_source(t, b->w);
+    const LsSource p = ls_scores_source(t, b->p), w = ls_scores_source(t, b->w);
     const LsDotRows rows = {false, t->m, ls_scores_terms(t), b->rows, ld};
     real *const dq = h->dq + t->i * h->ldq;
     ls_tile_back_scores16(t, h, b);
@@ -278,7 +280,9 @@ LS_SHARED_FN void ls_tile_back16(const LsScores *t, const LsBackHead *h, const L
     ls_dot_multiply(rows, d->depth, b->k, t->n, t->from, dq, h->ldq, dq, h->ldq);
     ls_dots_end(LS_DOTS, mode);
     ls_tile_turned16(t, w, b, b->qp, d->depth, h->dk, h->ldk);
-    ls_tile_turned16(t, ls_scores_source(t, b->p), b, b->dyp, d->width, h->dv, h->ldv);
+    if (LS_AMX)
+        ls_dot_rows(p, 0, t->m, rows.k, b->rows, ld);
+    ls_tile_turned16(t, p, b, b->dyp, d->width, h->dv, h->ldv);
 }
 
 /* All rows of one head. */

@@ -48,11 +48,12 @@ LS_SHARED_FN void ls_dot_rows(LsSource a, int64_t i, int64_t m, int64_t k, real 
 }
 
 /* The m leading columns of a transposed A, of k rows; m: at most LS_DW_ROWS. In tiles, or in rows
- * `ld` apart. */
-LS_SHARED_FN void ls_dot_turned_rows(LsSource a, int64_t m, int64_t k, real *to, int64_t ld)
+ * `ld` apart. AMX tiles are made of rows that ls_dot_rows has packed, ldp apart. */
+LS_SHARED_FN void ls_dot_turned_rows(LsSource a, const real *packed, int64_t ldp, int64_t m,
+                                     int64_t k, real *to, int64_t ld)
 {
     if (LS_AMX) {
-        ls_words_turned(a, 0, m, 0, k, to, ld);
+        ls_words_turned_near((const ls_bf16 *)packed, 2 * ldp, m, k, to, ld);
         return;
     }
     ls_tile_computed(to, a, 0, 0, k, m);
