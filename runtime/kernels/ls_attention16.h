@@ -64,21 +64,17 @@ LS_INLINE LsSource ls_scores_source(const LsScores *t, const real *s)
     return (LsSource){.at = s + t->from, .round = LS_STORED_BF16, .row = t->ld};
 }
 
-/* Columns of the tile that are factors: whole tiles, as far as there are columns. */
+/* Columns of the tile that are factors: whole tiles, as far as there are columns. What lies behind
+ * them does not matter. */
 LS_INLINE int64_t ls_scores_terms(const LsScores *t) { return ls_least(t->whole, t->n) - t->from; }
 
-/* s[m][..] = packed rows of `depth` elements times the block's columns. Columns behind the last one
- * become 0. */
+/* s[m][..] = packed rows of `depth` elements times the block's columns. */
 LS_INLINE void ls_scores_multiply16(const LsScores *t, real *s, const real *rows, int64_t ld,
                                     int64_t depth, const real *panels)
 {
-    const int64_t terms = ls_scores_terms(t), end = t->from + terms,
-                  pitch = ls_panel_pitch(LS_DOTS, depth);
     const LsDotRows a = {false, t->m, depth, rows, ld};
-    ls_dot_multiply(a, terms, panels + t->from * pitch, depth, 0, ls_no_bias, 0, s + t->from,
-                    t->ld);
-    for (int64_t r = 0; end < t->whole && r < t->m; r++)
-        ls_zero(s + r * t->ld + end, t->whole - end);
+    ls_dot_multiply(a, ls_scores_terms(t), panels + t->from * ls_panel_pitch(LS_DOTS, depth), depth,
+                    0, ls_no_bias, 0, s + t->from, t->ld);
 }
 
 LS_INLINE void ls_row_times(real *s, real by, int64_t n)
@@ -139,7 +135,10 @@ LS_INLINE void ls_rows_end16(const LsScores *t, const LsAttentionNarrow *x, int6
     const int64_t at = ls_heads_at(&d->y, t->sample, t->head);
     for (int64_t r = 0; r < m; r++, y += d->width) {
         const bool none = run->sum[r] == 0;
-        ls_row_times(y, none ? 0 : (real)(1 / run->sum[r]), d->width);
+        if (none)
+            ls_zero(y, d->width);
+        else
+            ls_row_times(y, (real)(1 / run->sum[r]), d->width);
         ls_give(x->to, x->out, at + (i + r) * d->y.row, y, d->width);
         lse[r] = none ? 0 : run->max[r] + ls_log((real)run->sum[r]);
     }
@@ -161,7 +160,6 @@ LS_SHARED_FN void ls_attend16(const LsAttention *d, const LsAttentionArgs *a,
         run.max[r] = -INFINITY;
         run.sum[r] = 0;
     }
-    ls_zero(b.y, m * d->width);         /* of rows that see nothing */
     for (t.j = ls_begun(d, a, sample, i0) / d->block * d->block; t.j < seen; t.j += d->block) {
         t.n = ls_least(d->block, seen - t.j);
         ls_dot_turned_panels(k, t.j, t.n, d->depth, b.kt);

@@ -80,6 +80,7 @@ static Rig rig_of(int memory, const char *flags, bool chosen)
     for (int i = 0; i < ALL; i++)
         if (!chosen || is_chosen(i))
             add_case(&r, i < ODD ? &odd[i] : &cases[i - ODD], memory, i);
+    rig_dirty = 1 << 20;
     char *start = rig_snapshot(&r, rig_snapshot(&r, NULL));
     free(rig_run_cpu(&r, start));
     free(start);
