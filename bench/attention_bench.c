@@ -112,8 +112,9 @@ int main(int argc, char **argv)
         const int i = atoi(line);
         H_ASSERT(i >= 0 && i < n, "no case %d\n", i);
         for (int w = 0; w < WAYS; w++)
-            printf("%.9f ", only >= 0 && w != only ? 0 : best_of(o.kernel[WAYS * i + w], &run, at[WAYS * i + w].at,
-                                    threads > 1));
+            printf("%.9f ", only >= 0 && w != only ? 0
+                                                   : best_of(o.kernel[WAYS * i + w], &run,
+                                                             at[WAYS * i + w].at, threads > 1));
         printf("\n");
         fflush(stdout);
     }

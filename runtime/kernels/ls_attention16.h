@@ -32,19 +32,21 @@ _Static_assert(LS_ATT16_UNIT(1) <= (int)LS_ATT_UNIT, "LsRunning has room for a u
 _Static_assert((int)LS_ATT_LANES % (int)LS_APART_DEPTH == 0, "steps of columns are whole tiles");
 _Static_assert(LS_ATT16_COLS(1) <= (int)LS_DW_ROWS, "a block's columns are rows of a transposed A");
 
-/* Elements of a thread's workspace; of the sums of one head, where results are rounded. */
+/* Elements of a tile of scores and of its packed rows; of a thread's workspace; of the sums of one
+ * head, where results are rounded. */
+#define LS_ATT16_SCORES(rows, deep) ((rows) * (LS_ATT16_COLS(deep) + LS_V))
+#define LS_ATT16_ROWS_OF(rows, deep) ((rows) * LS_ATT16_LD(LS_ATT16_COLS(deep)))
 #define LS_ATT16_ROOM(depth, width, deep)                                                          \
-    (LS_ATT16_PANELS(LS_ATT16_COLS(deep), depth) + LS_ATT16_PANELS(width, LS_ATT16_COLS(deep))         \
-     + LS_ATT16_ROWS * (LS_ATT16_LD(depth) + LS_ATT16_LD(LS_ATT16_COLS(deep)) + (LS_ATT16_COLS(deep) + LS_V))     \
-     + LS_ATT16_UNIT(width) * (width))
+    (LS_ATT16_PANELS(LS_ATT16_COLS(deep), depth) + LS_ATT16_PANELS(width, LS_ATT16_COLS(deep))     \
+     + LS_ATT16_ROWS * LS_ATT16_LD(depth) + LS_ATT16_ROWS_OF(LS_ATT16_ROWS, deep)                  \
+     + LS_ATT16_SCORES(LS_ATT16_ROWS, deep) + LS_ATT16_UNIT(width) * (width))
 #define LS_ATT16_BACK_ROOM(depth, width, deep)                                                     \
-    (LS_ATT16_PANELS(LS_ATT16_COLS(deep), depth) + LS_ATT16_PANELS(LS_ATT16_COLS(deep), width)         \
-     + LS_ATT16_PANELS(depth, LS_ATT16_COLS(deep)) + LS_ATT16_PANELS(depth, LS_ATT16_BACK)           \
-     + LS_ATT16_PANELS(width, LS_ATT16_BACK) + LS_ATT16_TURNED(deep)                               \
-     + LS_ATT16_BACK                                                                               \
-           * (LS_ATT16_LD(depth) + LS_ATT16_LD(width) + LS_ATT16_LD(LS_ATT16_COLS(deep))             \
-              + 2 * (LS_ATT16_COLS(deep) + LS_V))                                                               \
-     + 2 * LS_ATT_PACKED(width))
+    (LS_ATT16_PANELS(LS_ATT16_COLS(deep), depth) + LS_ATT16_PANELS(LS_ATT16_COLS(deep), width)     \
+     + LS_ATT16_PANELS(depth, LS_ATT16_COLS(deep)) + LS_ATT16_PANELS(depth, LS_ATT16_BACK)         \
+     + LS_ATT16_PANELS(width, LS_ATT16_BACK)                                                       \
+     + LS_ATT16_BACK * (LS_ATT16_LD(depth) + LS_ATT16_LD(width))                                   \
+     + LS_ATT16_ROWS_OF(LS_ATT16_BACK, deep) + 2 * LS_ATT16_SCORES(LS_ATT16_BACK, deep)            \
+     + 2 * LS_ATT_PACKED(width) + LS_ATT16_TURNED(deep))
 #define LS_ATT16_SUMS(rows, cols, depth, width) ((rows) * (depth) + (cols) * ((depth) + (width)))
 
 /* ---- shared by the two passes ---- */
