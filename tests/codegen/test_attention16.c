@@ -233,6 +233,48 @@ START_TEST(every_unit_and_vector_gives_the_same_bits)
 }
 END_TEST
 
+/* ---- batches ---- */
+
+/* Operand v of one sample becomes the leading sample of `from`, another rig's operand. */
+static void take_sample(Rig *r, LsValueId v, const Rig *many, LsValueId from)
+{
+    for (int64_t i = 0; ls_is(v) && i < ls_count(ls_shape(r->g, v)); i++)
+        rig_set(r, v, i, rig_get(many, from, i));
+}
+
+/* The units that threads share are others in a batch of many samples. */
+START_TEST(a_sample_has_the_same_bits_in_every_batch)
+{
+    Case c = {16, 4, 2, 200, 200, 20, 24, 15, true, 0, NO_MASK, {0}, 0, 0, 60};
+    const char *flags = "-O1 -march=native -DLS_DOT16=2";
+    Rig r[2];
+    for (int k = 0; k < 2; k++, c.batch = 1) {
+        rig_open(&r[k], 4);
+        r[k].products = true;
+        r[k].flags = flags;
+        add_case(&r[k], &c, NARROW, 0);
+    }
+    for (int k = 0; k < 5; k++)
+        take_sample(&r[1], ls_in(r[1].g, (LsNodeId){1}, k), &r[0],
+                    ls_in(r[0].g, (LsNodeId){1}, k));
+    take_sample(&r[1], ls_in(r[1].g, (LsNodeId){2}, 0), &r[0], ls_in(r[0].g, (LsNodeId){2}, 0));
+    for (int k = 0; k < 2; k++) {
+        char *start = rig_snapshot(&r[k], rig_snapshot(&r[k], NULL));
+        free(rig_run_cpu(&r[k], start));
+        free(start);
+    }
+    for (uint32_t n = 1; n < 3; n++)
+        for (int k = 0; k < r[1].g->node[n].nout; k++) {
+            const LsValueId v = ls_out(r[1].g, (LsNodeId){n}, k);
+            for (int64_t i = 0; i < ls_count(ls_shape(r[1].g, v)); i++)
+                if (rig_get(&r[0], v, i) != rig_get(&r[1], v, i))
+                    ck_abort_msg("node %u, result %d, element %" PRId64, n, k, i);
+        }
+    rig_close(&r[0]);
+    rig_close(&r[1]);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("attention16");
@@ -240,5 +282,6 @@ int main(void)
     tcase_add_loop_test(tc, weights_and_gradients_of_scores_are_rounded_and_nothing_else, 0, 2);
     tcase_add_test(tc, results_in_16_bits_are_those_of_f32_rounded);
     tcase_add_loop_test(tc, every_unit_and_vector_gives_the_same_bits, 0, ORDERS);
+    tcase_add_test(tc, a_sample_has_the_same_bits_in_every_batch);
     return run_tests("attention16", tc);
 }
