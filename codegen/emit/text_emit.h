@@ -48,7 +48,7 @@ typedef struct LsMarks { LsArena *arena; LsMark *mark; uint32_t n, cap; } LsMark
 /* Headers of runtime/kernels/ that a kernel's text for the CPU includes besides ls_kernel.h;
  * LS_NEEDS_DOT16, LS_NEEDS_UNPACK: and before them, LS_DEFINES_. */
 enum { LS_NEEDS_CONV = 1, LS_NEEDS_MATMUL = 2, LS_NEEDS_ATTENTION = 4, LS_NEEDS_DOT16 = 8,
-       LS_NEEDS_CODES = 16, LS_NEEDS_UNPACK = 32 };
+       LS_NEEDS_CODES = 16, LS_NEEDS_UNPACK = 32, LS_NEEDS_ATTENTION16 = 64 };
 #define LS_DEFINES_DOT16 "#define LS_DOT16 2\n"
 #define LS_DEFINES_UNPACK "#define LS_UNPACKS\n"
 

@@ -1,5 +1,5 @@
 /* codegen/kernels/attention.c -- ATTENTION and its gradient: sizes and strides as constants for the
- * code in runtime/kernels/ls_attention.h. */
+ * code in runtime/kernels/ls_attention.h, or ls_attention16.h where factors are bfloat16. */
 #include "codegen/kernels/computed_operand.h"
 
 #include "compiler/ops/attention_shape.h"
@@ -29,6 +29,15 @@ static void mask_distances(const LsKernelText *k, LsValueId mask, const LsAttent
                      ls_literal(k->g->arena, LS_REAL, at->fill, 0, k->target->real_bytes));
 }
 
+/* Operands or results are stored in 16 bits, or rounded. */
+static bool is_narrow(const LsKernelText *k)
+{
+    return k->g->node[k->n.i].rounds != LS_REAL;
+}
+
+/* Its products have factors of bfloat16. Those of float16 are widened, and multiply in f32. */
+static bool is_dot16(const LsKernelText *k) { return ls_is_dot16(&k->g->node[k->n.i]); }
+
 static int64_t deep(const LsAttentionSize *s) { return s->depth > s->width ? s->depth : s->width; }
 
 static void shape(const LsKernelText *k)
@@ -36,13 +45,14 @@ static void shape(const LsKernelText *k)
     const LsAttentionAttr *at = &k->g->node[k->n.i].attr.attention;
     const LsAttentionSize s = ls_attention_size(k->g, k->n);
     LsValueId mask = ls_in(k->g, k->n, ls_attention_mask(k->g, k->n));
-    k->e->needs |= LS_NEEDS_ATTENTION;
+    k->e->needs |= is_dot16(k) ? LS_NEEDS_ATTENTION16 | LS_NEEDS_DOT16 : LS_NEEDS_ATTENTION;
     ls_emit_line(k->e, "static const LsAttention %s_shape = {", k->name);
     ls_emit_line(k->e, ".batch = %" PRId64 ", .heads = %" PRId64 ", .groups = %" PRId64 ",",
                  s.batch, s.heads, s.groups);
     ls_emit_line(k->e, ".rows = %" PRId64 ", .cols = %" PRId64 ", .depth = %" PRId64
                  ", .width = %" PRId64 ",", s.rows, s.cols, s.depth, s.width);
-    ls_emit_line(k->e, ".block = LS_ATT_COLS(%" PRId64 "), .scale = %s,", deep(&s),
+    ls_emit_line(k->e, ".block = LS_ATT%s_COLS(%" PRId64 "), .scale = %s,",
+                 is_dot16(k) ? "16" : "", deep(&s),
                  ls_literal(k->g->arena, LS_REAL, at->scale, 0, k->target->real_bytes));
     if (at->causal)
         ls_emit_line(k->e, ".causal = true, .past = %" PRId64 ",", at->past);
@@ -64,12 +74,6 @@ static void argument(const LsKernelText *k, const char *name, const char *type, 
         ls_emit_line(k->e, ".%s = arg[%d],", name, at);
     else
         ls_emit_line(k->e, ".%s = (%s *)arg[%d] + %" PRId64 ",", name, type, at, from);
-}
-
-/* Operands or results are stored in 16 bits, or rounded. */
-static bool is_narrow(const LsKernelText *k)
-{
-    return k->g->node[k->n.i].rounds != LS_REAL;
 }
 
 /* Operands and results by their place. */
@@ -134,34 +138,57 @@ static void narrow_arguments(const LsKernelText *k, bool grad)
     ls_emit_line(k->e, "};");
 }
 
+/* The words between "ls_attention" and "_some" or "_units", or "ROOM". */
+typedef struct Form { const char *function, *room; } Form;
+static Form form_of(const LsKernelText *k)
+{
+    static const Form form[3][2] = {{{"", "LS_ATT"}, {"_back", "LS_ATT_BACK"}},
+                                    {{"_narrow", "LS_ATT"}, {"_back_narrow", "LS_ATT_BACK"}},
+                                    {{"16", "LS_ATT16"}, {"16_back", "LS_ATT16_BACK"}}};
+    return form[is_dot16(k) ? 2 : is_narrow(k)][ls_attention_is_back(k->g, k->n)];
+}
+
+/* Room on the stack for one head: float16's rows in f32; bfloat16's sums of the gradient. Returns
+ * the last argument of the function that computes some units. */
+static const char *head_room(const LsKernelText *k, const LsAttentionSize *s)
+{
+    const bool grad = ls_attention_is_back(k->g, k->n);
+    if (!is_narrow(k) || (is_dot16(k) && !grad))
+        return "";
+    if (is_dot16(k) && ls_result_type(k, 0) == LS_REAL)
+        return ", NULL";
+    ls_emit_line(k->e,
+                 "_Alignas(64) real heads[%s(%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+                 ")];",
+                 is_dot16(k) ? "LS_ATT16_SUMS" : grad ? "2 * LS_ATT_HEADS" : "LS_ATT_HEADS",
+                 s->rows, s->cols, s->depth, s->width);
+    return ", heads";
+}
+
 static void attention_emit(const LsKernelText *k)
 {
-    bool grad = ls_attention_is_back(k->g, k->n), narrow = is_narrow(k);
+    const bool grad = ls_attention_is_back(k->g, k->n), narrow = is_narrow(k);
     const LsAttentionSize s = ls_attention_size(k->g, k->n);
-    const char *back =
-        ls_arena_printf(k->g->arena, "%s%s", grad ? "back_" : "", narrow ? "narrow_" : "");
+    const Form form = form_of(k);
     shape(k);
     ls_emit_line(k->e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
                  k->name);
     ls_emit_line(k->e, "{");
-    ls_emit_line(k->e, "_Alignas(64) real room[LS_ATT_%sROOM(%" PRId64 ", %" PRId64 ", %" PRId64
-                 ")];", grad ? "BACK_" : "", s.depth, s.width, deep(&s));
+    ls_emit_line(k->e,
+                 "_Alignas(64) real room[%s_ROOM(%" PRId64 ", %" PRId64 ", %" PRId64 ")];",
+                 form.room, s.depth, s.width, deep(&s));
     arguments(k, grad);
     ls_emit_line(k->e, "(void)run;");
-    if (narrow) {
+    if (narrow)
         narrow_arguments(k, grad);
-        ls_emit_line(k->e,
-                     "_Alignas(64) real heads[%d * LS_ATT_HEADS(%" PRId64 ", %" PRId64 ", %" PRId64
-                     ", %" PRId64 ")];",
-                     grad ? 2 : 1, s.rows, s.cols, s.depth, s.width);
-    }
-    ls_emit_line(k->e, "ls_attention_%ssome(&%s_shape, &a, %slo, hi, room%s);", back, k->name,
-                 narrow ? "&narrow, " : "", narrow ? ", heads" : "");
+    const char *heads = head_room(k, &s);
+    ls_emit_line(k->e, "ls_attention%s_some(&%s_shape, &a, %slo, hi, room%s);", form.function,
+                 k->name, narrow ? "&narrow, " : "", heads);
     ls_emit_line(k->e, "}");
     ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(k->e, "{");
-    ls_emit_line(k->e, "ls_parallel(run, %s_part, ls_attention_%sunits(&%s_shape), arg);", k->name,
-                 back, k->name);
+    ls_emit_line(k->e, "ls_parallel(run, %s_part, ls_attention%s_units(&%s_shape), arg);", k->name,
+                 form.function, k->name);
     ls_emit_line(k->e, "}");
 }
 

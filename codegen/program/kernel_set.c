@@ -221,6 +221,7 @@ void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to)
     } need[] = {{LS_NEEDS_CONV, "ls_conv.h"},
                 {LS_NEEDS_MATMUL, "ls_matmul.h"},
                 {LS_NEEDS_ATTENTION, "ls_attention.h"},
+                {LS_NEEDS_ATTENTION16, "ls_attention16.h"},
                 {LS_NEEDS_CODES, "ls_codes.h"},
                 {LS_NEEDS_UNPACK, "ls_unpack_rows.h"}};
     if (set->target->kind == LS_TARGET_CUDA) {

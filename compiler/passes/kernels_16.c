@@ -30,22 +30,42 @@ static bool has_rows(const LsGraph *g, LsNodeId n, int64_t longest)
     return is_innermost(g, v, axis) && ls_shape(g, v)->dim[axis] <= longest;
 }
 
-/* All rows of a head fit on a thread's stack as reals. The gradient takes one head at a time. */
-static bool is_small_attention(const LsGraph *g, LsNodeId n)
+/* Tiles of bfloat16 factors fit on a thread's stack. */
+static bool has_tiles(const LsAttentionSize *s)
 {
-    enum { MOST = 1 << 19 };
+    enum { DEEPEST = 1024 };
+    return s->depth <= DEEPEST && s->width <= DEEPEST;
+}
+
+/* What the kernel keeps of a head besides tiles fits on a thread's stack as reals. bfloat16: the
+ * sums of the gradient; float16: all rows, and the gradient takes one head at a time. */
+static bool is_small_attention(const LsGraph *g, LsNodeId n, LsType type)
+{
+    enum { MOST = 1 << 19, MOST_SUMS = 1 << 20 };
     const LsAttentionSize s = ls_attention_size(g, n);
-    bool back = ls_attention_is_back(g, n);
+    const bool back = ls_attention_is_back(g, n);
+    if (type == LS_BF16)
+        return has_tiles(&s)
+               && (!back || s.rows * s.depth + s.cols * (s.depth + s.width) <= MOST_SUMS);
     int64_t elements = (s.rows + s.cols) * (s.depth + s.width) * (back ? 2 : 1);
     return elements <= MOST && (!back || s.heads == s.groups);
 }
 
-static bool cpu_takes(const LsGraph *g, LsNodeId n)
+bool ls_multiplies_16(const LsGraph *g, LsNodeId n, LsType type)
+{
+    const LsKernelId kernel = ls_op[g->node[n.i].op]->kernel;
+    if (kernel != LS_K_ATTENTION)
+        return kernel == LS_K_CONV || kernel == LS_K_MATMUL;
+    const LsAttentionSize s = ls_attention_size(g, n);
+    return type == LS_BF16 && has_tiles(&s);
+}
+
+static bool cpu_takes(const LsGraph *g, LsNodeId n, LsType type)
 {
     LsOpCode op = g->node[n.i].op;
     switch (ls_op[op]->kernel) {
     case LS_K_CONV: case LS_K_MATMUL: return true;
-    case LS_K_ATTENTION: return is_small_attention(g, n);
+    case LS_K_ATTENTION: return is_small_attention(g, n, type);
     case LS_K_MOVE:    return op != LS_OP_PAD_GRAD;
     case LS_K_GATHER:  return op == LS_OP_GATHER || op == LS_OP_GATHER_EACH;
     case LS_K_POOL:    return ls_shape(g, ls_out(g, n, 0))->dim[1] <= LONGEST;
@@ -81,9 +101,9 @@ static bool gpu_takes(const LsGraph *g, LsNodeId n)
     }
 }
 
-bool ls_takes_16(const LsGraph *g, LsNodeId n, bool gpu)
+bool ls_takes_16(const LsGraph *g, LsNodeId n, LsType type, bool gpu)
 {
-    return ls_takes_any(g->node[n.i].op) || (gpu ? gpu_takes(g, n) : cpu_takes(g, n));
+    return ls_takes_any(g->node[n.i].op) || (gpu ? gpu_takes(g, n) : cpu_takes(g, n, type));
 }
 
 unsigned ls_either_width(LsOpCode op)

@@ -5,8 +5,12 @@
 
 #include "compiler/ir/graph.h"
 
-/* The node's kernel reads and writes elements of 16 bits. gpu: that of a GPU. */
-bool ls_takes_16(const LsGraph *g, LsNodeId n, bool gpu);
+/* The node's kernel reads and writes elements of this type of 16 bits. gpu: that of a GPU. */
+bool ls_takes_16(const LsGraph *g, LsNodeId n, LsType type, bool gpu);
+
+/* The product's kernel on processors rounds its factors to the type, also where they are stored in
+ * 32 bits; else it multiplies in f32 whatever it reads. */
+bool ls_multiplies_16(const LsGraph *g, LsNodeId n, LsType type);
 
 /* Pointwise kernels and views: they take every mixture of types. */
 bool ls_takes_any(LsOpCode op);

@@ -239,7 +239,7 @@ static bool takes_16(const LsRewrite *r, LsNodeId n)
         if (same >> k & 1 && ls_is(v) && !ls_is_16(ls_type(r->to, v)))
             return false;
     }
-    return ls_takes_16(r->from, n, p->o->gpu);
+    return ls_takes_16(r->from, n, p->o->compute, p->o->gpu);
 }
 
 /* Operand k of this node as its kernel reads it. Copies have one type on both sides. */
@@ -317,8 +317,7 @@ static void widen_weights(LsRewrite *r, LsNodeId n)
 static bool rounds_factors(const LsRewrite *r, LsNodeId n)
 {
     const Precision *p = r->user;
-    LsKernelId kernel = ls_op[r->from->node[n.i].op]->kernel;
-    return takes_16(r, n) || (!p->o->gpu && (kernel == LS_K_CONV || kernel == LS_K_MATMUL));
+    return takes_16(r, n) || (!p->o->gpu && ls_multiplies_16(r->from, n, p->o->compute));
 }
 
 static void append_node(LsRewrite *r, LsNodeId n, const LsValueId in[], int nnarrow)

@@ -209,6 +209,26 @@ LS_SHARED_FN void ls_words_turned(LsSource a, int64_t i, int64_t m, int64_t k0, 
     }
 }
 
+/* The same of k rows in reach, lda apart, whose elements go on to a multiple of 16 (what lies there
+ * does not matter). */
+LS_SHARED_FN void ls_words_turned_near(const ls_bf16 *a, int64_t lda, int64_t m, int64_t k,
+                                       real *to, int64_t ld)
+{
+    enum { LD = LS_DW_ROWS };
+    _Alignas(64) ls_bf16 none[LD];
+    _Alignas(64) real words[LS_AMX_WORDS * LD];
+    const int64_t wide = ls_ceil_div(m, 16) * 16;
+    ls_fill_brains(none, wide, 0);
+    for (int64_t q = 0; q < k; q += LS_APART_DEPTH, to += LS_AMX_WORDS) {
+        for (int64_t r = 0; r < LS_AMX_WORDS; r++) {
+            const int64_t even = q + 2 * r, odd = even + 1;
+            ls_words_of_pair(words + r * LD, even < k ? a + even * lda : none,
+                             odd < k ? a + odd * lda : none, wide);
+        }
+        ls_words_transpose(to, ld, words, LD, LS_AMX_WORDS, wide);
+    }
+}
+
 /* Panels of B's rows k0 .. k0 + k and columns j .. j + n, n at most LS_ACROSS, `pitch` rows
  * apart. */
 LS_SHARED_FN void ls_words_panels(LsSource b, int64_t j, int64_t n, int64_t k0, int64_t k, real *to,
@@ -275,6 +295,11 @@ LS_INLINE void ls_words_turned(LsSource a, int64_t i, int64_t m, int64_t k0, int
                                int64_t ld)
 {
     ls_words_rows(a, i, m, k0, k, to, ld);
+}
+LS_INLINE void ls_words_turned_near(const ls_bf16 *a, int64_t lda, int64_t m, int64_t k, real *to,
+                                    int64_t ld)
+{
+    (void)a, (void)lda, (void)m, (void)k, (void)to, (void)ld;
 }
 LS_INLINE void ls_words_panels(LsSource b, int64_t j, int64_t n, int64_t k0, int64_t k, real *to,
                                int64_t pitch)

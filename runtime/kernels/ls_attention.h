@@ -16,7 +16,10 @@ enum {
     LS_ATT_ROWS = LS_MR > 8 ? 2 * LS_MR : 4 * LS_MR,    /* of a tile; of the gradient's tile */
     LS_ATT_BACK = 2 * LS_ATT_ROWS,
     LS_ATT_UNIT = 18 * LS_ATT_ROWS,                     /* most rows of a unit */
+    LS_ATT_LANES = 32,                                  /* most sums of a row side by side */
 };
+
+_Static_assert((int)LS_NR <= (int)LS_ATT_LANES, "a panel's columns have sums of their own");
 
 /* Columns of a block, in whole panels: fewer for deep heads, so that a block stays in the L2 cache.
  * `deep`: elements of the longest head of q, k, v. */
@@ -67,8 +70,8 @@ LS_INLINE int64_t ls_heads_at(const LsHeads *t, int64_t sample, int64_t head)
 /* ---- shared by the two passes ---- */
 
 /* Rows i .. i + m of one head of q by columns j .. j + n of its k. No row attends to those before
- * `from`, of whole panels, or from `wide` on; `whole`: that number, rounded up to whole panels.
- * wide 0: no row attends to any. */
+ * `from`, a multiple of `step`, or from `wide` on; `whole`: that number, rounded up to a multiple.
+ * wide 0: no row attends to any. step: whole panels, LS_NR, or LS_ATT_LANES (ls_attention16.h). */
 typedef struct LsScores {
     const LsAttention *d;
     const LsAttentionArgs *a;
@@ -89,13 +92,13 @@ LS_INLINE int64_t ls_begun(const LsAttention *d, const LsAttentionArgs *a, int64
     return a->spans ? a->spans[(sample * d->rows + i) * 2] : 0;
 }
 
-LS_INLINE void ls_scores_bound(LsScores *t)
+LS_INLINE void ls_scores_bound(LsScores *t, const int step)
 {
     const int64_t last = ls_seen(t->d, t->a, t->sample, t->i + t->m - 1) - t->j;
-    t->from = ls_most(ls_begun(t->d, t->a, t->sample, t->i) - t->j, 0) / LS_NR * LS_NR;
+    t->from = ls_most(ls_begun(t->d, t->a, t->sample, t->i) - t->j, 0) / step * step;
     t->wide = ls_least(last, t->n);
     t->wide = t->from < t->wide ? t->wide : 0;
-    t->whole = ls_ceil_div(t->wide, LS_NR) * LS_NR;
+    t->whole = ls_ceil_div(t->wide, step) * step;
 }
 
 /* Panels of the columns of a matrix of n rows `ld` apart: to[c][k] for k < depth, c < n. */
@@ -139,12 +142,12 @@ LS_INLINE void ls_rows_times(bool turned, int64_t m, int64_t width, int64_t k, c
                  add ? to + c : ls_no_bias, add ? ldt : 0, to + c, ldt);
 }
 
-/* ---- rows of scores: whole panels ----
+/* ---- rows of scores: whole panels, or whole LS_ATT_LANES ----
  * As ls_row_max and the like, with short rows in mind: lanes are joined as a tree of reals. */
 #define LS_ATT_JOIN(name, join)                                                                    \
-    LS_INLINE real name(real *lane)                                                                \
+    LS_INLINE real name(const int lanes, real *lane)                                               \
     {                                                                                              \
-        _Pragma("GCC unroll 8") for (int half = LS_NR / 2; half > 0; half /= 2)                    \
+        _Pragma("GCC unroll 8") for (int half = lanes / 2; half > 0; half /= 2)                    \
             for (int l = 0; l < half; l++)                                                         \
                 lane[l] = join(lane[l], lane[l + half]);                                           \
         return lane[0];                                                                            \
@@ -154,48 +157,78 @@ LS_INLINE void ls_rows_times(bool turned, int64_t m, int64_t width, int64_t k, c
 LS_ATT_JOIN(ls_lanes_add, LS_ATT_ADD)
 LS_ATT_JOIN(ls_lanes_max, LS_ATT_MAX)
 
-LS_INLINE real ls_scores_max(const real *s, int64_t n)
+/* ls_exp of numbers that are not above 88, with the same bits. By whole vectors: compilers take
+ * halves of AVX-512's. */
+LS_INLINE ls_vec ls_vec_exp(ls_vec x)
 {
-    real lane[LS_NR];
-    for (int l = 0; l < LS_NR; l++)
-        lane[l] = -INFINITY;
-    for (int64_t c = 0; c < n; c += LS_NR)
-        for (int l = 0; l < LS_NR; l++)
-            lane[l] = LS_ATT_MAX(s[c + l], lane[l]);
-    return ls_lanes_max(lane);
+#ifdef LS_F64
+    for (int l = 0; l < LS_V; l++)
+        x[l] = ls_exp(x[l]);
+    return x;
+#else
+    const ls_vec a = ls_vec_max(ls_splat(-87.5f), x);
+    const ls_vec z = a * 1.44269504f + 12582912.f, n = z - 12582912.f;
+    const ls_vec r = n * 2.12194440e-4f + (n * -0.693359375f + a);
+    ls_vec p = 0.000197902482f * r + 0.00139447593f;
+    p = p * r + 0.00833349768f;
+    p = p * r + 0.0416662954f;
+    p = p * r + 0.166666657f;
+    p = p * r + 0.5f;
+    p = p * r * r + r + 1.f;
+    p *= (ls_vec)(((ls_vec_32)z << 23) + (126u << 23));
+    return p + p;
+#endif
+}
+
+LS_INLINE real ls_scores_max(const int lanes, const real *s, int64_t n)
+{
+    ls_vec lane[LS_ATT_LANES / LS_V];
+    real each[LS_ATT_LANES];
+    for (int l = 0; l < lanes / LS_V; l++)
+        lane[l] = ls_splat(-INFINITY);
+    for (int64_t c = 0; c < n; c += lanes)
+        for (int l = 0; l < lanes / LS_V; l++)
+            lane[l] = ls_vec_max(ls_load(s + c + l * LS_V), lane[l]);
+    for (int l = 0; l < lanes / LS_V; l++)
+        ls_store(each + l * LS_V, lane[l]);
+    return ls_lanes_max(lanes, each);
 }
 
 /* s = exp(s - shift), and the sum of the results. */
-LS_INLINE real ls_scores_exp(real *s, real shift, int64_t n)
+LS_INLINE real ls_scores_exp(const int lanes, real *s, real shift, int64_t n)
 {
-    real lane[LS_NR];
-    for (int l = 0; l < LS_NR; l++)
-        lane[l] = 0;
-    for (int64_t c = 0; c < n; c += LS_NR)
-        for (int l = 0; l < LS_NR; l++) {
-            s[c + l] = ls_exp(s[c + l] - shift);
-            lane[l] += s[c + l];
+    ls_vec lane[LS_ATT_LANES / LS_V];
+    real each[LS_ATT_LANES];
+    for (int l = 0; l < lanes / LS_V; l++)
+        lane[l] = ls_splat(0);
+    for (int64_t c = 0; c < n; c += lanes)
+        for (int l = 0; l < lanes / LS_V; l++) {
+            const ls_vec e = ls_vec_exp(ls_load(s + c + l * LS_V) - shift);
+            ls_store(s + c + l * LS_V, e);
+            lane[l] += e;
         }
-    return ls_lanes_add(lane);
+    for (int l = 0; l < lanes / LS_V; l++)
+        ls_store(each + l * LS_V, lane[l]);
+    return ls_lanes_add(lanes, each);
 }
 
-LS_INLINE real ls_heads_dot(const real *a, const real *b, int64_t n)
+LS_INLINE real ls_heads_dot(const int lanes, const real *a, const real *b, int64_t n)
 {
-    real lane[LS_NR], rest = 0;
+    real lane[LS_ATT_LANES], rest = 0;
     int64_t c = 0;
-    for (int l = 0; l < LS_NR; l++)
+    for (int l = 0; l < lanes; l++)
         lane[l] = 0;
-    for (; c + LS_NR <= n; c += LS_NR)
-        for (int l = 0; l < LS_NR; l++)
+    for (; c + lanes <= n; c += lanes)
+        for (int l = 0; l < lanes; l++)
             lane[l] += a[c + l] * b[c + l];
     for (; c < n; c++)
         rest += a[c] * b[c];
-    return ls_lanes_add(lane) + rest;
+    return ls_lanes_add(lanes, lane) + rest;
 }
 
 /* Applies the mask to the visible scores of row r, from t->from on; the others become minus
- * infinity up to the end of whole panels. Returns that end, at least t->from. */
-LS_INLINE int64_t ls_row_masked(const LsScores *t, int64_t r, real *s)
+ * infinity up to the end of a whole step. Returns that end, at least t->from. */
+LS_INLINE int64_t ls_row_masked(const LsScores *t, const int step, int64_t r, real *s)
 {
     const LsAttention *d = t->d;
     const LsAttentionArgs *a = t->a;
@@ -212,7 +245,7 @@ LS_INLINE int64_t ls_row_masked(const LsScores *t, int64_t r, real *s)
     if (a->bools != NULL)
         for (int64_t c = t->from; c < n; c++)
             s[c] = (a->bools[at + c * d->mask_col] != 0) == d->keep ? s[c] : d->fill;
-    int64_t whole = ls_ceil_div(n, LS_NR) * LS_NR;
+    int64_t whole = ls_ceil_div(n, step) * step;
     for (int64_t c = n; c < whole; c++)
         s[c] = -INFINITY;
     const int64_t begun = ls_least(ls_begun(d, a, t->sample, t->i + r) - t->j, n);
@@ -228,11 +261,11 @@ typedef struct LsRunning { real max[LS_ATT_UNIT]; double sum[LS_ATT_UNIT]; } LsR
 
 /* Turns one row of scores from t->from on, of which some of the first n are visible, into weights;
  * rescales y to the new maximum. */
-LS_INLINE void ls_row_weigh(const LsScores *t, real *s, int64_t n, bool first, real *max,
-                            double *sum, real *y)
+LS_INLINE void ls_row_weigh(const LsScores *t, const int lanes, real *s, int64_t n, bool first,
+                            real *max, double *sum, real *y)
 {
-    real most = ls_scores_max(s, n), top = LS_ATT_MAX(most, *max);
-    real shift = top == -INFINITY ? 0 : top, more = ls_scores_exp(s, shift, n);
+    real most = ls_scores_max(lanes, s, n), top = LS_ATT_MAX(most, *max);
+    real shift = top == -INFINITY ? 0 : top, more = ls_scores_exp(lanes, s, shift, n);
     ls_zero(s + n, t->whole - t->from - n);
     if (!first && top != *max) {
         real by = ls_exp(*max - shift);
@@ -253,8 +286,9 @@ LS_SHARED_FN void ls_tile_attend(LsScores *t, const real *kt, const real *v, rea
     const bool first = t->j <= ls_begun(d, t->a, t->sample, t->i);
     ls_scores_multiply(t, s, q, d->q.row, d->depth, kt);
     for (int64_t r = 0; r < t->m; r++) {
-        int64_t n = ls_row_masked(t, r, s + r * t->ld) - t->from;
-        ls_row_weigh(t, s + r * t->ld + t->from, n, first, max + r, sum + r, y + r * d->y.row);
+        int64_t n = ls_row_masked(t, LS_NR, r, s + r * t->ld) - t->from;
+        ls_row_weigh(t, LS_NR, s + r * t->ld + t->from, n, first, max + r, sum + r,
+                     y + r * d->y.row);
     }
     ls_rows_times(false, t->m, d->width, t->wide - t->from, s + t->from, t->ld, v, t->n, t->from,
                   !first, y, d->y.row);
@@ -280,7 +314,7 @@ LS_SHARED_FN void ls_attend(const LsAttention *d, const LsAttentionArgs *a, int6
         for (int64_t r = 0; r < m; r += LS_ATT_ROWS) {
             t.i = i0 + r;
             t.m = ls_least(LS_ATT_ROWS, m - r);
-            ls_scores_bound(&t);
+            ls_scores_bound(&t, LS_NR);
             if (t.wide > 0)
                 ls_tile_attend(&t, kt, vp, s, run.max + r, run.sum + r);
         }
@@ -296,15 +330,20 @@ LS_SHARED_FN void ls_attend(const LsAttention *d, const LsAttentionArgs *a, int6
     }
 }
 
-/* Rows of a unit: many rows share a packed k and v, but there are enough units for several
- * threads. */
-LS_INLINE int64_t ls_attention_unit(const LsAttention *d)
+/* Rows of a unit of whole tiles: many rows share a packed k and v, but there are enough units for
+ * several threads. */
+LS_INLINE int64_t ls_attention_rows(const LsAttention *d, int64_t most, int64_t tile)
 {
     enum { MANY = 16 };
-    int64_t rows = ls_even_block(d->rows, LS_ATT_UNIT, LS_ATT_ROWS);
-    while (rows > 2 * LS_ATT_ROWS && d->batch * d->heads * ls_ceil_div(d->rows, rows) < MANY)
-        rows = ls_even_block(d->rows, rows / 2, LS_ATT_ROWS);
+    int64_t rows = ls_even_block(d->rows, most, tile);
+    while (rows > 2 * tile && d->batch * d->heads * ls_ceil_div(d->rows, rows) < MANY)
+        rows = ls_even_block(d->rows, rows / 2, tile);
     return rows;
+}
+
+LS_INLINE int64_t ls_attention_unit(const LsAttention *d)
+{
+    return ls_attention_rows(d, LS_ATT_UNIT, LS_ATT_ROWS);
 }
 
 LS_INLINE int64_t ls_attention_units(const LsAttention *d)
@@ -343,14 +382,15 @@ LS_INLINE LsBackRoom ls_back_room(const LsAttention *d, real *room)
 }
 
 /* p: scores to weights; w: dy vT to the w defined above. */
-LS_INLINE void ls_row_back(const LsScores *t, int64_t r, real *p, real *w, real lse, real dot)
+LS_INLINE void ls_row_back(const LsScores *t, const int step, int64_t r, real *p, real *w,
+                           real lse, real dot)
 {
-    int64_t n = ls_row_masked(t, r, p);
-    for (int64_t c = t->from; c < n; c += LS_NR)
-        LS_INDEPENDENT for (int l = 0; l < LS_NR; l++) {
-            p[c + l] = ls_exp(p[c + l] - lse);
-            w[c + l] = p[c + l] * (w[c + l] - dot);
-        }
+    int64_t n = ls_row_masked(t, step, r, p);
+    for (int64_t c = t->from; c < n; c += LS_V) {
+        const ls_vec e = ls_vec_exp(ls_load(p + c) - lse);
+        ls_store(p + c, e);
+        ls_store(w + c, e * (ls_load(w + c) - dot));
+    }
     ls_zero(p + n, t->whole - n);
     ls_zero(w + n, t->whole - n);
     if (t->a->bools == NULL)
@@ -373,8 +413,8 @@ LS_SHARED_FN void ls_tile_back(LsScores *t, const LsBackRoom *b, real *dk, real 
     ls_scores_multiply(t, b->w, a->dy + at_y, d->y.row, d->width, b->vt);
     for (int64_t r = 0; r < t->m; r++) {
         const real *dy = a->dy + at_y + r * d->y.row, *y = a->y + at_y + r * d->y.row;
-        real dot = ls_heads_dot(dy, y, d->width);
-        ls_row_back(t, r, b->p + r * t->ld, b->w + r * t->ld, lse[r], dot);
+        real dot = ls_heads_dot(LS_NR, dy, y, d->width);
+        ls_row_back(t, LS_NR, r, b->p + r * t->ld, b->w + r * t->ld, lse[r], dot);
     }
     ls_pack_block(b->q, a->q + at, d->q.row, t->m, d->depth, d->scale);
     ls_pack_block(b->dy, a->dy + at_y, d->y.row, t->m, d->width, 1);
@@ -414,7 +454,7 @@ LS_SHARED_FN void ls_attend_back(const LsAttention *d, const LsAttentionArgs *a,
         for (t.head = group * heads; t.head < (group + 1) * heads; t.head++)
             for (t.i = 0; t.i < d->rows; t.i += LS_ATT_BACK) {
                 t.m = ls_least(LS_ATT_BACK, d->rows - t.i);
-                ls_scores_bound(&t);
+                ls_scores_bound(&t, LS_NR);
                 if (t.wide > 0)
                     ls_tile_back(&t, &b, a->dk + at_k + t.j * d->k.row,
                                  a->dv + at_v + t.j * d->v.row);

@@ -41,6 +41,19 @@ typedef real ls_vec __attribute__((vector_size(LS_VEC_BYTES), aligned(sizeof(rea
 LS_INLINE ls_vec ls_load(const real *p) { return *(const ls_vec *)p; }
 LS_INLINE void ls_store(real *p, ls_vec v) { *(ls_vec *)p = v; }
 LS_INLINE ls_vec ls_splat(real x) { return x - (ls_vec){0}; }
+/* a > b ? a : b, element by element: b where one of them is no number. */
+LS_INLINE ls_vec ls_vec_max(ls_vec a, ls_vec b)
+{
+#if defined __AVX__ && !defined LS_F64
+    ls_vec to;
+    __asm__("vmaxps %2, %1, %0" : "=v"(to) : "v"(a), "v"(b));
+    return to;
+#else
+    for (int l = 0; l < LS_V; l++)
+        b[l] = a[l] > b[l] ? a[l] : b[l];
+    return b;
+#endif
+}
 LS_INLINE int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- elements stored in 16 bits ---- */

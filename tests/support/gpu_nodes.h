@@ -21,7 +21,8 @@ static inline bool is_wide_on_cpu(const Rig *r, LsNodeId n)
 {
     if (ls_op[r->g->node[n.i].op]->kernel == LS_K_UPDATE)
         return false;
-    return r->g->node[n.i].op == LS_OP_CONV_DW || !ls_takes_16(r->g, n, false);
+    const LsNode *node = &r->g->node[n.i];
+    return node->op == LS_OP_CONV_DW || !ls_takes_16(r->g, n, node->rounds, false);
 }
 
 typedef struct Wide {           /* a node's operands and results before they became reals */

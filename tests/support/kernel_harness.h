@@ -27,9 +27,9 @@ enum { H_MAX_CASES = 512, H_GUARD = 64 };
 
 typedef struct HNode {          /* one node in a graph of its own */
     LsGraph g;
-    LsValue value[6];
+    LsValue value[10];
     LsNode node[2];
-    LsValueId operand[4];
+    LsValueId operand[6];
     LsArena *arena;
 } HNode;
 
@@ -40,8 +40,8 @@ static inline void h_free(HNode *h)
 }
 
 /* Operands in[0..nin) (rank < 0: absent) and one result. */
-static HNode *h_node(LsOpCode op, int nin, const LsShape in[], const LsShape *out, LsLayout layout,
-                     const LsAttr *attr)
+static inline HNode *h_node(LsOpCode op, int nin, const LsShape in[], const LsShape *out,
+                            LsLayout layout, const LsAttr *attr)
 {
     HNode *h = calloc(1, sizeof *h);
     h->arena = ls_arena_new();
@@ -101,8 +101,10 @@ static inline HObject h_build(const char *cc, const char *flags, int real_bytes,
     fclose(e.to);
     fprintf(to,
             "%s#include \"runtime/kernels/ls_kernel.h\"\n#include \"runtime/kernels/ls_conv.h\"\n"
-            "#include \"runtime/kernels/ls_matmul.h\"\n%s",
-            e.needs & LS_NEEDS_DOT16 ? LS_DEFINES_DOT16 : "", text);
+            "#include \"runtime/kernels/ls_matmul.h\"\n%s%s",
+            e.needs & LS_NEEDS_DOT16 ? LS_DEFINES_DOT16 : "",
+            e.needs & (LS_NEEDS_ATTENTION | LS_NEEDS_ATTENTION16)
+                ? "#include \"runtime/kernels/ls_attention16.h\"\n" : "", text);
     free(text);
     fprintf(to, "const LsKernel kernels[] = {");
     for (int i = 0; i < n; i++)
@@ -134,7 +136,7 @@ static inline int64_t h_workspace(const HNode *h, LsKernelId id, int real_bytes)
 }
 
 /* n elements followed by a guard, all NaN. */
-static void *h_array(int64_t n, int real_bytes)
+static inline void *h_array(int64_t n, int real_bytes)
 {
     int64_t all = (n + H_GUARD) * real_bytes;
     void *p = aligned_alloc(64, (size_t)((all + 63) / 64 * 64));
@@ -142,7 +144,7 @@ static void *h_array(int64_t n, int real_bytes)
     return p;
 }
 
-static bool h_guarded(const void *p, int64_t n, int real_bytes)
+static inline bool h_guarded(const void *p, int64_t n, int real_bytes)
 {
     const unsigned char *end = (const unsigned char *)p + n * real_bytes;
     for (int i = 0; i < H_GUARD * real_bytes; i++)

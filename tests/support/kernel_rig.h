@@ -187,14 +187,27 @@ static inline LsValueId rig_result(Rig *r, LsNodeId n, int k, LsType type, LsLay
 
 /* ---- running ---- */
 static int rig_split;       /* how ls_parallel cuts: units of a range */
+static size_t rig_dirty;    /* bytes of the stack below that hold NaN before each of them */
+
+/* What a kernel reads of its own room before it wrote there shows. */
+static __attribute__((noinline)) void rig_dirty_stack(void)
+{
+    if (rig_dirty > 0) {
+        char *room = __builtin_alloca(rig_dirty);
+        memset(room, 0xff, rig_dirty);
+        __asm__ volatile("" : : "r"(room) : "memory");
+    }
+}
 
 void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[]);
 void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
 {
     int64_t step = rig_split == 0 ? units : rig_split;
     int64_t last = (units + step - 1) / step - 1;
-    for (int64_t k = last; k >= 0; k--)         /* backwards: units are independent */
+    for (int64_t k = last; k >= 0; k--) {       /* backwards: units are independent */
+        rig_dirty_stack();
         fn(run, arg, k * step, (k + 1) * step < units ? (k + 1) * step : units);
+    }
 }
 
 static inline LsKernelId rig_kernel(const Rig *r, LsNodeId n)

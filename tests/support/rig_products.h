@@ -4,7 +4,7 @@
 #define LS_TESTS_SUPPORT_RIG_PRODUCTS_H
 
 #include "runtime/kernels/ls_kernel.h"
-#include "runtime/kernels/ls_attention.h"
+#include "runtime/kernels/ls_attention16.h"
 #include "runtime/kernels/ls_conv.h"
 #include "runtime/kernels/ls_matmul.h"
 #endif
