@@ -139,6 +139,7 @@ static bool build_graphs(LsJob *job)
                     .compiled_engines = o->machine.compiled_engines,
                     .store_gradients = o->memory.store_gradients,
                     .no_alternatives = o->memory.no_alternatives,
+                    .tiling = job->tiling,
                     .made = made.glob,
                     .nmade = made.n,
                     .train = job->train,

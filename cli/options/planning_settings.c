@@ -77,6 +77,20 @@ int ls_options_hints(const LsOptions *o, LsHints *hints)
     return code;
 }
 
+int ls_options_tiling(const LsOptions *o, int64_t *tiles, int64_t *least)
+{
+    enum { MOST = 4096 };
+    const char *text = o->memory.tiles, *end = "";
+    *tiles = *least = 0;
+    if (text == NULL || strcmp(text, "auto") == 0 || strcmp(text, "off") == 0)
+        return 0;
+    if (!ls_options_count(text, &end, tiles) || *tiles < 2 || *tiles > MOST || *end != '@'
+        || !ls_size_parse(end + 1, least))
+        return ls_options_bad("--tiles", text, "N@SIZE with a number of parts from 2 to 4096, as "
+                                               "8@16MiB, or auto or off");
+    return 0;
+}
+
 int ls_options_recompute(const LsOptions *o, LsRecompute *policy)
 {
     *policy = LS_RECOMPUTE_AUTO;

@@ -23,6 +23,11 @@ static void read_codes(LsCtx *cx, LsGraph **g, const LsLowering *l)
     ls_read_codes(cx, *g, l->target);
 }
 
+static void tiles(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    ls_tile_samples(cx, *g, l->target, &l->tiling);
+}
+
 static void epilogues(LsCtx *cx, LsGraph **g, const LsLowering *l)
 {
     if (l->target->kind == LS_TARGET_CUDA && !l->no_epilogues)
@@ -85,7 +90,7 @@ static void widen(LsCtx *cx, LsGraph **g, const LsLowering *l)
 }
 
 static const Stage stage[] = {
-    {false, read_codes},
+    {true, tiles},                {false, read_codes},
     {false, epilogues},           {true, moments},
     {true, updates},              {true, gradients_in_updates},
     {false, fuse_relus},          {true, fuse_relu_gradients},
