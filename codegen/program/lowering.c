@@ -90,7 +90,7 @@ static void widen(LsCtx *cx, LsGraph **g, const LsLowering *l)
 }
 
 static const Stage stage[] = {
-    {true, tiles},                {false, read_codes},
+    {false, tiles},               {false, read_codes},
     {false, epilogues},           {true, moments},
     {true, updates},              {true, gradients_in_updates},
     {false, fuse_relus},          {true, fuse_relu_gradients},

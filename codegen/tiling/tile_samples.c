@@ -3,6 +3,7 @@
 
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
+#include "codegen/tiling/tile_order.h"
 #include "codegen/tiling/tile_region.h"
 #include "compiler/ir/rewrite.h"
 
@@ -18,6 +19,11 @@ typedef struct Tiler {
 static LsValueId *tile_of(const Tiler *s, LsValueId v, int t)
 {
     return &s->tile[v.i * (uint32_t)s->r.tiles + (uint32_t)t];
+}
+
+static LsTilePlace place_of(const Tiler *s, int t)
+{
+    return (LsTilePlace){ls_tile_first(&s->r, t), s->r.samples};
 }
 
 static int64_t count_of(const Tiler *s, int t) { return s->r.end[t] - ls_tile_first(&s->r, t); }
@@ -47,6 +53,7 @@ static LsValueId slice(LsRewrite *r, const Tiler *s, LsValueId v, int t)
     at.slice.stop[0] = s->r.end[t];
     const LsValueId in = ls_image(r, v);
     const LsNodeId n = ls_append_bare(r->to, LS_OP_SLICE, 1, &in, 1, &at);
+    r->to->node[n.i].tile = place_of(s, t);
     set_tile(r, s, n, 0, v, t);
     return ls_out(r->to, n, 0);
 }
@@ -69,6 +76,7 @@ static void place(LsRewrite *r, Tiler *s, LsValueId of, int t)
     LsAttr at = {.slice = {.x = *ls_shape(r->from, of)}};
     at.slice.start[0] = ls_tile_first(&s->r, t);
     const LsNodeId n = ls_append_bare(r->to, LS_OP_PLACE, t > 0 ? 2 : 1, in, 1, &at);
+    r->to->node[n.i].tile = place_of(s, t);
     ls_rewrite_result(r, n, 0, of);
     s->base[of.i] = ls_out(r->to, n, 0);
     if (t + 1 < s->r.tiles)
@@ -143,7 +151,7 @@ static void add_tile(LsRewrite *r, Tiler *s, LsNodeId n, int t)
     const LsAttr at = attr_of_tile(r, s, n, t);
     const LsNodeId to = ls_append_bare(r->to, weights ? LS_OP_CONV_DW_PART : node->op, nin, in,
                                        node->nout, &at);
-    r->to->node[to.i].tile = (LsTilePlace){ls_tile_first(&s->r, t), s->r.samples};
+    r->to->node[to.i].tile = place_of(s, t);
     for (int k = 0; k < node->nout; k++) {
         const LsValueId of = ls_out(r->from, n, k);
         int64_t pieces, points;
@@ -186,5 +194,6 @@ uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsTilin
     s.base = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.base);
     s.state = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.state);
     ls_rewrite(cx, g, visit, &s);
+    ls_tile_order(cx, g);
     return s.r.nodes;
 }
