@@ -40,6 +40,9 @@ typedef struct LsJob {
     LsPlan plan, eval_plan, none;       /* none: the training plan without recomputation */
     LsRecompute recompute;      /* --recompute */
     LsTiling tiling;            /* --tiles */
+    uint32_t tiled;             /* nodes that run in tiles */
+    int64_t untiled;            /* bytes of all that the job takes at least without tiles; 0: it was
+                                 * not asked */
     LsPlan last_plan; /* LS_RECOMPUTE_EXCEPT_LAST: of the last micro-batch of an update; else no
                          steps */
     struct LsStagedJob *staged; /* --stages: the plans of the stages, in place of `plan`

@@ -23,11 +23,6 @@ static void read_codes(LsCtx *cx, LsGraph **g, const LsLowering *l)
     ls_read_codes(cx, *g, l->target);
 }
 
-static void tiles(LsCtx *cx, LsGraph **g, const LsLowering *l)
-{
-    ls_tile_samples(cx, *g, l->target, &l->tiling);
-}
-
 static void epilogues(LsCtx *cx, LsGraph **g, const LsLowering *l)
 {
     if (l->target->kind == LS_TARGET_CUDA && !l->no_epilogues)
@@ -90,7 +85,7 @@ static void widen(LsCtx *cx, LsGraph **g, const LsLowering *l)
 }
 
 static const Stage stage[] = {
-    {false, tiles},               {false, read_codes},
+    {false, read_codes},
     {false, epilogues},           {true, moments},
     {true, updates},              {true, gradients_in_updates},
     {false, fuse_relus},          {true, fuse_relu_gradients},
@@ -111,6 +106,8 @@ bool ls_lower(LsCtx *cx, LsLowering *l)
 {
     if (l->train->rank.updates != NULL)
         lower_updates(cx, l->train->rank.updates, l);
+    l->tiled = ls_tile_samples(cx, l->train, l->target, &l->tiling);
+    ls_tile_samples(cx, l->eval, l->target, &l->tiling);
     for (size_t k = 0; k < sizeof stage / sizeof *stage; k++) {
         stage[k].run(cx, &l->train, l);
         if (!stage[k].training_only)

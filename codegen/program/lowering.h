@@ -14,6 +14,7 @@ typedef struct LsLowering {
     bool store_gradients;       /* store gradients that an update could compute itself */
     bool no_alternatives;       /* give each node one kernel only */
     LsTiling tiling;
+    uint32_t tiled;             /* out: nodes of the training graph that run in tiles */
     const char *const *made; uint32_t nmade;    /* globs over names of values and nodes that must be
                                                  * made */
     LsGraph *train, *eval;      /* in: after the pipeline's passes; out: lowered. eval: the
