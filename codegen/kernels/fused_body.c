@@ -295,8 +295,10 @@ static const char *counts(const LsBody *b, const LsStmt *s)
     const LsCounted c = counted(b, s);
     const int axis = space->rank - c.rank;
     int order[LS_MAX_RANK], at = 0;
-    if (c.each == 0 || s->op == LS_OP_NORM_COEF || axis < 0 || space->dim[axis] == 1)
+    if (c.each == 0 || s->op == LS_OP_NORM_COEF || axis < 0)
         return NULL;
+    if (space->dim[axis] == 1)          /* a statistic, or a tile of one sample */
+        return b->node->tile.of > 0 ? "0 < valid" : NULL;
     ls_walk_order(space, b->f->layout, order);
     while (order[at] != axis)
         at++;
