@@ -73,6 +73,10 @@ static void cut_axis(LsReduce *r)
     int64_t most = cpu ? MAX_PIECE : GPU_MAX_PIECE;
     int64_t length = r->cut < 0 ? 1 : r->state ? r->length : r->body.nest->size[r->cut];
     int64_t grain = r->cut == r->body.nest->naxis - 1 ? r->lanes : 1;
+    /* Pieces of whole runs, so that a sum can go on wherever a run ends (LsFused.states). */
+    if (cpu && r->rows && r->nred > 0 && r->cut == r->red[r->nred - 1]
+        && length >= MAX_PIECE * LS_REDUCE_RUN)
+        grain = LS_REDUCE_RUN;
     if (want > most)
         want = most;
     if (want > length / grain)
