@@ -65,9 +65,10 @@ compiler/. cost inspect patterns passes updates per_sample ops onnx fold ir
 codegen/emit
 codegen/kernels emit
 codegen/fusion kernels emit
+codegen/tiling kernels emit
 codegen/cuda fusion kernels emit
 codegen/planning fusion kernels emit
-codegen/program planning cuda fusion kernels emit
+codegen/program planning cuda tiling fusion kernels emit
 codegen/toolchain
 
 runtime/.

@@ -155,6 +155,19 @@ static int64_t context_bytes(const LsJob *job)
     return bytes;
 }
 
+/* Values that are computed in parts, and what the program would take with whole ones. */
+static void print_tiles(const LsJob *job)
+{
+    LsArena *a = job->cx.arena;
+    if (job->tiling.tiles == 0)
+        return;
+    printf("  values of %s or more in %" PRId64 " parts of the samples: %u kernels",
+           ls_bytes_text(a, job->tiling.least), job->tiling.tiles, job->tiled);
+    if (job->untiled > 0)
+        printf("; with whole values at least %s in all", ls_bytes_text(a, job->untiled));
+    printf("\n");
+}
+
 /* Prints the memory of the process, part by part. */
 static void print_memory(const LsJob *job)
 {
@@ -189,6 +202,7 @@ static void print_memory(const LsJob *job)
     if (ls_plan_overhead(&job->plan) < 0)
         printf(
             "  below 0, because kernels that replace others save more than recomputation costs\n");
+    print_tiles(job);
     if (!job->graph_file)
         printf("  a step takes %.4g ms (%s); the plan is by the costs of %s\n",
                ls_job_step_ns(job) * 1e-6, ls_job_told_of(job), job->costs);
@@ -251,6 +265,16 @@ static const char *shared_json(const LsJob *job)
                                  job->once_plan.arena);
 }
 
+static const char *tiles_json(const LsJob *job)
+{
+    return job->tiling.tiles == 0
+               ? NULL
+               : ls_arena_printf(job->cx.arena,
+                                 "{\"parts\":%" PRId64 ",\"least_bytes\":%" PRId64
+                                 ",\"nodes\":%" PRIu32 ",\"bytes_without\":%" PRId64 "}",
+                                 job->tiling.tiles, job->tiling.least, job->tiled, job->untiled);
+}
+
 static int report(LsJob *job)
 {
     const LsOptions *o = job->options;
@@ -263,6 +287,7 @@ static int report(LsJob *job)
         job->report.ranks = ls_rank_json(job);
         job->report.adapters = ls_adapter_json(job);
         job->report.shared = shared_json(job);
+        job->report.tiles = tiles_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         ls_job_tell_people(job);

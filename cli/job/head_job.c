@@ -47,8 +47,7 @@ static int64_t least(const LsJob *job)
     return ls_job_fixed_bytes(job) + job->report.least * ls_job_process(job).arenas;
 }
 
-/* *job becomes the other one, which stays where it is: others point to its machine's name. */
-static void take(LsJob *job, LsJob *other)
+void ls_job_take(LsJob *job, LsJob *other)
 {
     other->before = job->cx.arena;
     other->cx.log = job->cx.log;
@@ -95,7 +94,7 @@ bool ls_job_plan_chunks(LsJob *job, const LsBudget *b, bool planned)
         }
     }
     if (best != NULL)
-        take(job, best);
+        ls_job_take(job, best);
     if (quiet != NULL)
         fclose(quiet);
     if (found)

@@ -6,6 +6,7 @@
 #include "cli/options/options.h"
 #include "codegen/planning/plan_problem.h"
 #include "codegen/planning/shared_steps.h"
+#include "codegen/tiling/tile_samples.h"
 #include "compiler/cost/machine.h"
 #include "scheduler/plan/keep_forget_hints.h"
 #include "scheduler/plan/planner.h"
@@ -38,6 +39,10 @@ typedef struct LsJob {
     const LsDag *dag;           /* the graph that is planned: train_problem's, or the file's */
     LsPlan plan, eval_plan, none;       /* none: the training plan without recomputation */
     LsRecompute recompute;      /* --recompute */
+    LsTiling tiling;            /* --tiles */
+    uint32_t tiled;             /* nodes that run in tiles */
+    int64_t untiled;            /* bytes of all that the job takes at least without tiles; 0: it was
+                                 * not asked */
     LsPlan last_plan; /* LS_RECOMPUTE_EXCEPT_LAST: of the last micro-batch of an update; else no
                          steps */
     struct LsStagedJob *staged; /* --stages: the plans of the stages, in place of `plan`

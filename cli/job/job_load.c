@@ -14,6 +14,7 @@
 #include "scheduler/graph/dag_read.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 /* Bytes of the state of a graph that graph `of` has not. */
@@ -139,11 +140,17 @@ static bool build_graphs(LsJob *job)
                     .compiled_engines = o->machine.compiled_engines,
                     .store_gradients = o->memory.store_gradients,
                     .no_alternatives = o->memory.no_alternatives,
+                    .tiling = job->tiling,
                     .made = made.glob,
                     .nmade = made.n,
                     .train = job->train,
                     .eval = job->eval};
     bool ok = ls_lower(&job->cx, &l);
+    job->tiled = l.tiled;
+    if (ok && job->tiling.tiles > 0 && l.tiled == 0)
+        ok = ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, "a smaller size, or --tiles=off",
+                      "--tiles: no value of %" PRId64 " bytes or more can be computed in parts of "
+                      "the samples", job->tiling.least);
     job->train = l.train;
     job->eval = l.eval;
     job->train_problem = l.train_problem;

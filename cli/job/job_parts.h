@@ -20,6 +20,12 @@ bool ls_job_plan_loaded(LsJob *job, const LsBudget *b);
  * --head-chunks=auto and the least budget: with the chunks whose plan takes least. False: *job
  * stays if it has a plan; else it is the job whose search found the least budget. */
 bool ls_job_plan_chunks(LsJob *job, const LsBudget *b, bool planned);
+/* Where no plan keeps a budget in bytes, and with --tiles=auto and the least budget: likewise a job
+ * whose large values are tiled (codegen/tiling/tile_samples.h). */
+bool ls_job_plan_tiles(LsJob *job, const LsBudget *b, bool planned);
+
+/* *job becomes the other one, which stays where it is: others point to its machine's name. */
+void ls_job_take(LsJob *job, LsJob *other);
 
 /* Plans without recomputation; false: the planner failed. ls_job_set_none takes that plan from a
  * report, instead. Both set job->none and job->whole. */

@@ -147,6 +147,8 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
         code = choose_machine(job);
     if (code == 0)
         code = choose_convs(job);
+    if (code == 0)
+        code = ls_options_tiling(o, &job->tiling.tiles, &job->tiling.least);
     return code;
 }
 

@@ -6,7 +6,7 @@
 
 /* The plan. */
 typedef struct LsMemoryGroup {
-    const char *budget, *budget_of, *strategy, *recompute;
+    const char *budget, *budget_of, *strategy, *recompute, *tiles;
     bool max_batch;
     LsList keep, forget;
     const char *plan_time;

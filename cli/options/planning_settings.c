@@ -77,6 +77,40 @@ int ls_options_hints(const LsOptions *o, LsHints *hints)
     return code;
 }
 
+const char *ls_tiles_go_with(const LsOptions *o)
+{
+    const char *precision = o->machine.precision;
+    return o->machine.target != NULL && strcmp(o->machine.target, "cpu") != 0 ? "--target=cuda"
+           : precision != NULL && strcmp(precision, "f32") != 0 && strcmp(precision, "f64") != 0
+               ? "--precision"
+           : o->samples.privacy != NULL   ? "--dp"
+           : o->samples.grads != NULL     ? "--grads"
+           : o->ensemble.members > 0      ? "--ensemble"
+           : o->pipe.stages > 0           ? "--stages"
+                                          : NULL;
+}
+
+int ls_options_tiling(const LsOptions *o, int64_t *tiles, int64_t *least)
+{
+    enum { MOST = 4096 };
+    const char *text = o->memory.tiles, *end = "";
+    *tiles = *least = 0;
+    if (text == NULL || strcmp(text, "off") == 0)
+        return 0;
+    if (ls_tiles_go_with(o) != NULL) {
+        fprintf(stderr, "lowerset: --tiles: parts of samples do not go together with %s: leave one "
+                        "of both out\n", ls_tiles_go_with(o));
+        return LS_EXIT_USAGE;
+    }
+    if (strcmp(text, "auto") == 0)
+        return 0;
+    if (!ls_options_count(text, &end, tiles) || *tiles < 2 || *tiles > MOST || *end != '@'
+        || !ls_size_parse(end + 1, least))
+        return ls_options_bad("--tiles", text, "N@SIZE with a number of parts from 2 to 4096, as "
+                                               "8@16MiB, or auto or off");
+    return 0;
+}
+
 int ls_options_recompute(const LsOptions *o, LsRecompute *policy)
 {
     *policy = LS_RECOMPUTE_AUTO;

@@ -12,7 +12,7 @@ extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
     ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda,
     ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_scan, ls_emitter_sample,
-    ls_emitter_unpack;
+    ls_emitter_unpack, ls_emitter_sum_end;
 
 static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
@@ -22,7 +22,7 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_LOSS] = &ls_emitter_loss,       [LS_K_MATMUL] = &ls_emitter_matmul,
     [LS_K_CONV] = &ls_emitter_conv,       [LS_K_ATTENTION] = &ls_emitter_attention,
     [LS_K_SCAN] = &ls_emitter_scan,       [LS_K_SAMPLE] = &ls_emitter_sample,
-    [LS_K_UNPACK] = &ls_emitter_unpack,
+    [LS_K_UNPACK] = &ls_emitter_unpack,   [LS_K_SUM_END] = &ls_emitter_sum_end,
 };
 
 /* Kernels that differ on GPUs, or that a library computes; all others use the CPU's text. */
@@ -54,7 +54,9 @@ static unsigned inplace_operands(LsOpCode op)
     case LS_OP_XENT_GRAD:       return 2;
     case LS_OP_REGRESSION_GRAD: return 2 | 4;
     case LS_OP_GATHER_GRAD: case LS_OP_SCATTER: case LS_OP_SCATTER_EACH: case LS_OP_MATMUL_PART:
+    case LS_OP_CONV_DW_PART:
         return 4;
+    case LS_OP_PLACE: return 2;
     default:                    return 0;
     }
 }
@@ -67,6 +69,9 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
         return false;
     if (node->op == LS_OP_ACCUMULATE && node->attr.update.stays)
         return false;
+    if (node->op == LS_OP_FUSED && node->attr.fused.body->states > 0
+        && node->attr.fused.body->out[out].reduce)
+        return in == ls_state_operand(node->attr.fused.body, out);
     if (node->op == LS_OP_FUSED)        /* an inset operand is read at other points, too */
         return ls_is_stored(&node->attr.fused.body->out[out])
             && ls_inset_of(node->attr.fused.body, in) == NULL;

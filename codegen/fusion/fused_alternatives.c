@@ -279,7 +279,7 @@ static void search_fused(Search *s, uint32_t n)
 {
     const LsFused *f = ls_body_of(s->g, (LsNodeId){n});
     LsValueSet all = {.n = 0};
-    if (f->nstmt > LS_MERGE_STMT || f->first > 0)
+    if (f->nstmt > LS_MERGE_STMT || f->first > 0 || f->states > 0)
         return;
     for (int k = 0; k < s->g->node[n].nin && all.n < MAX_FOUND; k++)
         if (fits(s, ls_in(s->g, (LsNodeId){n}, k), &f->space))

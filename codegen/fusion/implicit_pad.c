@@ -81,8 +81,9 @@ static bool takes(const LsGraph *g, LsNodeId n, int k)
     int first;
     const LsFused *f = body_in(g, n, &first);
     LsValueId v = ls_in(g, n, k);
-    return f != NULL && k >= first && f->njoined == 0 && f->layout == g->value[v.i].layout
-        && ls_shape_same(&f->space, ls_shape(g, v)) && (f->first == 0 || f->first != k - first);
+    return f != NULL && k >= first && f->njoined == 0 && f->states == 0
+        && f->layout == g->value[v.i].layout && ls_shape_same(&f->space, ls_shape(g, v))
+        && (f->first == 0 || f->first != k - first);
 }
 
 /* Keeps nodes with a reader that cannot take the operand. Alternatives do not count: they can

@@ -7,7 +7,7 @@
 
 LsType ls_reduce_type(const LsReduce *r, int y)
 {
-    return ls_result_type(r->body.k, y);
+    return r->state ? LS_REAL : ls_result_type(r->body.k, y);
 }
 
 bool ls_long_sum(const LsReduce *r, int y)

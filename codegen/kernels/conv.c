@@ -65,6 +65,8 @@ static void emit_geo(const LsKernelText *k, const LsConvGeo *d)
     ls_emit_line(e,
                  ".splits = %" PRId64 ", .chunk = %" PRId64 ", .packed = %" PRId64 ", .back = %d,",
                  d->splits, d->chunk, d->packed, d->back);
+    if (d->all > 0)
+        ls_emit_line(e, ".before = %" PRId64 ", .all = %" PRId64 ",", d->before, d->all);
     if (d->dot16) {
         e->needs |= LS_NEEDS_DOT16;
         ls_emit_line(e, ".dot16 = LS_DOT16,");
@@ -196,6 +198,58 @@ static void weight_emit(const LsKernelText *k)
     ls_emit_line(e, "}");
 }
 
+/* The sum over some images goes on with the state of those before. */
+static void weight_part_emit(const LsKernelText *k)
+{
+    LsEmit *e = k->e;
+    const LsNode *node = &k->g->node[k->n.i];
+    const LsConvGeo d =
+        ls_geo_of_weights(k->g, k->n, k->target->real_bytes, direct_rate(k->g, k->n, k->target));
+    ls_emit_line(e, "static const LsConv %s_conv[] = {", k->name);
+    emit_geo(k, &d);
+    ls_emit_line(e, "};");
+    if (d.chunk == 0) {
+        begin_part(k, "part");
+        ls_computed_source(k, "dy", 0);
+        ls_computed_source(k, "x", 1);
+        ls_emit_result(k, "dw", 0);
+        ls_emit_line(e, "for (int64_t u = lo; u < hi; u++)");
+        ls_emit_line(e, "    ls_conv_dw_unit(%s_conv, dy, x, dw, u);", k->name);
+        ls_emit_line(e, "}");
+    }
+    begin_kernel(k);
+    if (ls_own_operands(node) > 2) {
+        ls_emit_line(e, "if (arg[2] != arg[%d])", node->nin);
+        ls_emit_line(e, "    memcpy(arg[%d], arg[2], %" PRId64 ");", node->nin,
+                     ls_value_bytes(k->g, ls_out(k->g, k->n, 0), k->target->real_bytes));
+    }
+    if (d.chunk == 0) {
+        ls_emit_line(e, "ls_parallel(run, %s_part, ls_conv_dw_units(%s_conv), arg);", k->name,
+                     k->name);
+    } else {
+        ls_computed_source(k, "dy", 0);
+        ls_computed_source(k, "x", 1);
+        ls_emit_line(e, "ls_wino_dw_points(run, %s_conv, dy, x, arg[%d], arg[%d]);", k->name,
+                     node->nin, node->nin + 1);
+    }
+    ls_emit_line(e, "}");
+}
+
+bool ls_conv_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t *parts,
+                       int64_t *points)
+{
+    const LsNode *node = &g->node[n.i];
+    const LsConvGeo d = ls_geo_of_weights(g, n, t->real_bytes, direct_rate(g, n, t));
+    *parts = d.chunk > 0 ? 0 : d.splits;
+    *points = d.chunk > 0 ? LS_WINO_POINTS * d.cin * d.cout : ls_count(ls_shape(g, ls_out(g, n, 0)));
+    const int64_t places = d.chunk > 0 ? ls_geo_wino_tiles(&d) / d.images
+                                       : ls_geo_positions(&d) / d.images;
+    if (places < (d.chunk > 0 ? LS_WINO_IMAGE : LS_DW_IMAGE))
+        return false;
+    return t->kind == LS_TARGET_CPU && node->op == LS_OP_CONV_DW && node->nin == 2
+           && !node->attr.window.each && !ls_geo_is_depthwise(&d) && !d.dot16;
+}
+
 /* The squared norms of the weight gradients of images, block by block. */
 static void squares_emit(const LsKernelText *k)
 {
@@ -226,7 +280,7 @@ static void squares_emit(const LsKernelText *k)
  * tiles of 6 x 6 for 4 x 4 results. */
 double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
-    bool weights = g->node[n.i].op == LS_OP_CONV_DW;
+    bool weights = g->node[n.i].op == LS_OP_CONV_DW || g->node[n.i].op == LS_OP_CONV_DW_PART;
     if (g->node[n.i].op == LS_OP_CONV_DX || g->node[n.i].op == LS_OP_CONV_DW_SQUARES
         || operand != (weights ? 1 : 0))
         return 0;
@@ -251,6 +305,8 @@ static void conv_emit(const LsKernelText *k)
         squares_emit(k);
     else if (k->g->node[k->n.i].op == LS_OP_CONV_DW)
         weight_emit(k);
+    else if (k->g->node[k->n.i].op == LS_OP_CONV_DW_PART)
+        weight_part_emit(k);
     else
         product_emit(k);
 }
@@ -270,8 +326,11 @@ static int64_t product_workspace(const LsGraph *g, LsNodeId n, int real_bytes, d
 static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate)
 {
     LsConvGeo d = ls_geo_of_weights(g, n, real_bytes, direct_rate);
+    const bool part = g->node[n.i].op == LS_OP_CONV_DW_PART;
     if (d.chunk > 0)
-        return LS_WINO_POINTS * (d.cin * d.cout + d.chunk * (d.cin + d.cout));
+        return LS_WINO_POINTS * ((part ? 0 : d.cin * d.cout) + d.chunk * (d.cin + d.cout));
+    if (part)
+        return 0;
     if (g->node[n.i].op == LS_OP_CONV_DW_SQUARES)
         return d.images * square_parts(&d);
     return sums_parts(g, n, &d) ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;

@@ -10,7 +10,8 @@ _Static_assert((int)LS_MAX_SPATIAL == (int)LS_CONV_AXES, "an LsConv has room for
 
 bool ls_geo_has_weights(const LsGraph *g, LsNodeId n)
 {
-    return g->node[n.i].op == LS_OP_CONV_DW || g->node[n.i].op == LS_OP_CONV_DW_SQUARES;
+    return g->node[n.i].op == LS_OP_CONV_DW || g->node[n.i].op == LS_OP_CONV_DW_SQUARES
+           || g->node[n.i].op == LS_OP_CONV_DW_PART;
 }
 
 int64_t ls_geo_depth(const LsConvGeo *d)
@@ -45,7 +46,7 @@ static int64_t packed_size(const LsConvGeo *d, int real_bytes)
     return depth * d->group * ((d->cout + lanes - 1) / lanes * lanes);
 }
 
-static int64_t tiles_of(const LsConvGeo *d)       /* of Winograd's algorithm */
+int64_t ls_geo_wino_tiles(const LsConvGeo *d)
 {
     return d->images * ls_ceil_div(d->ax[0].count, LS_WINO_SIDE)
         * ls_ceil_div(d->ax[1].count, LS_WINO_SIDE);
@@ -68,7 +69,7 @@ static bool winograd_wins(const LsConvGeo *d, double direct_rate)
     }
     if (!fits)
         return false;
-    double tiles = (double)tiles_of(d);
+    double tiles = (double)ls_geo_wino_tiles(d);
     double pairs = (double)(d->cin * d->cout), points = LS_WINO_POINTS;
     double direct = (double)ls_geo_positions(d) * 9 * pairs / 32;
     double maps = points * (2.5 * pairs + 0.5 * tiles * (double)(d->cin + d->cout));
@@ -197,12 +198,19 @@ LsConvGeo ls_geo_of_phase(const LsGraph *g, LsNodeId n, int64_t phase)
     return d;
 }
 
+/* The same for all images of the batch: of some of them the algorithm must be that of all. */
+static LsConvGeo of_all_images(const LsGraph *g, LsNodeId n, LsConvGeo d)
+{
+    d.images = g->node[n.i].tile.of > 0 ? g->node[n.i].tile.of : d.images;
+    return d;
+}
+
 LsCostWay ls_geo_node_way(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate)
 {
-    LsConvGeo d = ls_geo_of_phase(g, n, 0);
+    LsConvGeo d = of_all_images(g, n, ls_geo_of_phase(g, n, 0));
     LsCostWay way = ls_geo_way(&d, real_bytes, direct_rate);
     for (int64_t i = 1; i < ls_geo_phases(g, n); i++) {
-        d = ls_geo_of_phase(g, n, i);
+        d = of_all_images(g, n, ls_geo_of_phase(g, n, i));
         if (ls_geo_way(&d, real_bytes, direct_rate) != way)
             return LS_WAY_DIRECT;
     }
@@ -221,6 +229,8 @@ LsConvGeo ls_geo_of_weights(const LsGraph *g, LsNodeId n, int real_bytes, double
         d.splits = d.images;
         return d;
     }
+    const int64_t images = d.images;
+    d = of_all_images(g, n, d);
     int64_t units = ls_geo_is_depthwise(&d) ? ls_ceil_div(d.group * real_bytes, LS_VEC_BYTES_MOST)
                                   : d.group * ls_ceil_div(d.cout, LS_DW_ROWS)
                                         * ls_ceil_div(ls_geo_depth(&d), LS_COLS);
@@ -230,12 +240,19 @@ LsConvGeo ls_geo_of_weights(const LsGraph *g, LsNodeId n, int real_bytes, double
     parts = parts < fit ? parts : fit;
     d.splits = parts > 1 ? parts : 1;
     if (ls_geo_way(&d, real_bytes, direct_rate) == LS_WAY_WINOGRAD) {
-        int64_t tiles = tiles_of(&d);
+        int64_t tiles = ls_geo_wino_tiles(&d);
         /* Half of the bytes that the node reads, at most: small models stay small. */
         int64_t bytes = (ls_count(ls_in_shape(g, n, 0)) + ls_count(ls_in_shape(g, n, 1))) * 2;
         d.chunk = (bytes < CHUNK ? bytes : CHUNK) / (LS_WINO_POINTS * 4 * (d.cin + d.cout));
         d.chunk = d.chunk > 64 ? d.chunk : 64;
         d.chunk = (tiles + (tiles - 1) / d.chunk) / ((tiles - 1) / d.chunk + 1); /* about equal */
+        if (tiles / d.images >= LS_WINO_IMAGE && d.chunk < LS_DW_DEPTH)
+            d.chunk = LS_DW_DEPTH;
+    }
+    if (images < d.images) {
+        d.all = ls_geo_positions(&d);
+        d.before = d.all / d.images * g->node[n.i].tile.first;
+        d.images = images;
     }
     return d;
 }

@@ -10,7 +10,7 @@
 typedef struct LsConvGeo {
     int n;                      /* spatial axes */
     LsAxis ax[LS_MAX_SPATIAL];  /* the first n; LsConv has them at the end */
-    int64_t images, group, cin, cout, run, splits, chunk, packed;
+    int64_t images, group, cin, cout, run, splits, chunk, packed, before, all;
     bool back, dot16;
 } LsConvGeo;
 
@@ -28,6 +28,8 @@ LsConvGeo ls_geo_of_weights(const LsGraph *g, LsNodeId n, int real_bytes, double
 /* Elements that are summed up for one of the result; positions of the result, of all images. */
 int64_t ls_geo_depth(const LsConvGeo *d);
 int64_t ls_geo_positions(const LsConvGeo *d);
+/* Tiles of Winograd's algorithm, of all images. */
+int64_t ls_geo_wino_tiles(const LsConvGeo *d);
 
 /* Whether there is one channel per group, and at most LS_TAPS taps along the last axis. */
 bool ls_geo_is_depthwise(const LsConvGeo *d);

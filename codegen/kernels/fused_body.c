@@ -78,7 +78,7 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
     int64_t stride[LS_MAX_RANK];
     int order[LS_MAX_RANK];
     for (int x = 0; x < nin; x++) {
-        if (ls_is_joined(f, x) || ls_inset_with(f, x) != NULL)
+        if (ls_is_joined(f, x) || ls_inset_with(f, x) != NULL || (f->states > 0 && x >= f->states))
             continue;
         if (ls_inset_of(f, x) != NULL) {
             ls_inset_strides(k, n, x);
@@ -90,6 +90,8 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
         ls_nest_tensor(n, &f->space, f->layout, x, stride);
     }
     for (int y = 0; y < nout; y++) {
+        if (f->states > 0 && f->out[y].reduce)
+            continue;
         ls_broadcast_strides(k->g, ls_out(k->g, k->n, y), &f->space, stride);
         if (f->out[y].length > 0)
             part_strides(k, f, y, stride, &n->before[nin + y]);
@@ -253,6 +255,10 @@ static const char *scalar(const LsBody *b, const LsStmt *s, double v)
 static const char *index_of(const LsBody *b, const LsStmt *s, const char *own)
 {
     const LsScalarAttr *at = &s->attr.scalar;
+    const LsTilePlace *of = &b->node->tile;
+    if (of->of > 0)
+        return ls_arena_printf(b->k->g->arena, LS_N64 " + %s",
+                               of->first * (ls_count(&b->f->space) / b->f->space.dim[0]), own);
     if (at->parts < 2
         || (s->op != LS_OP_DROPOUT && s->op != LS_OP_UNIFORM && s->op != LS_OP_NORMAL))
         return own;
@@ -289,12 +295,15 @@ static const char *counts(const LsBody *b, const LsStmt *s)
     const LsCounted c = counted(b, s);
     const int axis = space->rank - c.rank;
     int order[LS_MAX_RANK], at = 0;
-    if (c.each == 0 || s->op == LS_OP_NORM_COEF || axis < 0 || space->dim[axis] == 1)
+    if (c.each == 0 || s->op == LS_OP_NORM_COEF || axis < 0)
         return NULL;
+    if (space->dim[axis] == 1)          /* a statistic, or a tile of one sample */
+        return b->node->tile.of > 0 ? "0 < valid" : NULL;
     ls_walk_order(space, b->f->layout, order);
     while (order[at] != axis)
         at++;
-    const char *text = ls_nest_below(b->nest, at, "valid", space->dim[axis] / b->k->g->batch);
+    const int64_t batch = b->node->tile.of > 0 ? b->f->space.dim[0] : b->k->g->batch;
+    const char *text = ls_nest_below(b->nest, at, "valid", space->dim[axis] / batch);
     return b->only != NULL && strcmp(b->only, text) == 0 ? NULL : text;
 }
 
@@ -325,15 +334,19 @@ void ls_body_count(const LsBody *b)
     bool any = false;
     for (int s = 0; s < b->f->nstmt; s++)
         any |= counted(b, &b->f->stmt[s]).each > 0;
-    if (any)
-        ls_emit_line(b->k->e, "const int64_t valid = run->valid;\n(void)valid;");
+    if (any && b->node->tile.of > 0)
+        ls_emit_line(b->k->e,
+                     "const int64_t all = run->valid, valid = ls_most(all - %" PRId64
+                     ", 0);\n(void)all, (void)valid;", b->node->tile.first);
+    else if (any)
+        ls_emit_line(b->k->e, "const int64_t all = run->valid, valid = all;\n(void)all, (void)valid;");
 }
 
 /* The scalar $a of such a statement: what it is for a full batch, for the samples that count. */
 static const char *counted_scalar(const LsBody *b, const LsStmt *s)
 {
     const LsCounted c = counted(b, s);
-    return ls_arena_printf(b->k->g->arena, "(real)(%.17g / (double)(valid * " LS_N64 "))",
+    return ls_arena_printf(b->k->g->arena, "(real)(%.17g / (double)(all * " LS_N64 "))",
                            nearbyint(s->attr.scalar.a * (double)(b->k->g->batch * c.each)), c.each);
 }
 
@@ -346,7 +359,7 @@ static const char *counted_share(const LsBody *b, const LsStmt *s)
     return ls_arena_printf(a, "ls_counted_share(%s, %.17g, %s)",
                            arg < 0 ? b->arg[~arg] : ls_arena_printf(a, "v%d", arg),
                            nearbyint(s->attr.scalar.a * (double)all),
-                           counted(b, s).each > 0 ? ls_arena_printf(a, "valid * " LS_N64, each)
+                           counted(b, s).each > 0 ? ls_arena_printf(a, "all * " LS_N64, each)
                                                   : ls_arena_printf(a, "%" PRId64, all));
 }
 

@@ -91,6 +91,30 @@ static void slice_grad(const Move *m)
     ls_emit_launch(m->k, part, 2);
 }
 
+/* Prints a copy of the part into its place. What lies around it is copied from the base, unless it
+ * is there. */
+static void place(const Move *m)
+{
+    int64_t from[LS_MAX_RANK], to[LS_MAX_RANK];
+    const LsKernelText *k = m->k;
+    ls_strides(&m->y->shape, m->y->layout, to);
+    strides_of(m, 0, from);
+    LsCopy c = copy_new(m, ls_in_shape(k->g, k->n, 0), to, from);
+    c.to = to[0] * m->node->attr.slice.start[0];
+    const LsGrid part = ls_copy_part(k, "part", &c);
+    if (m->node->nin < 2) {
+        ls_emit_launch(k, &part, 1);
+        return;
+    }
+    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(k->e, "{");
+    ls_emit_line(k->e, "if (arg[1] != arg[2])");
+    ls_emit_line(k->e, "    memcpy(arg[2], arg[1], %" PRId64 ");",
+                 ls_value_bytes(k->g, ls_out(k->g, k->n, 0), k->target->real_bytes));
+    ls_emit_line(k->e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, part.units);
+    ls_emit_line(k->e, "}");
+}
+
 /* Prints a copy with every axis split into (repeat, index), in the result's order. */
 static void tile(const Move *m)
 {
@@ -217,6 +241,7 @@ static void move_emit(const LsKernelText *k)
     case LS_OP_SLICE:      slice(&m); break;
     case LS_OP_SLICE_GRAD: slice_grad(&m); break;
     case LS_OP_TILE:       tile(&m); break;
+    case LS_OP_PLACE:      place(&m); break;
     case LS_OP_CONCAT:     concat(&m); break;
     case LS_OP_PAD:        ls_pad_emit(k); break;
     default:               ls_pad_grad_emit(k); break;

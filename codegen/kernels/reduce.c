@@ -67,10 +67,16 @@ static void cut_axis(LsReduce *r)
 {
     bool cpu = r->body.k->target->kind == LS_TARGET_CPU;
     int64_t points = ls_nest_count(r->body.nest), apart = r->outer * r->ntile;
+    if (r->state)
+        points = points / r->body.nest->size[0] * r->length;
     int64_t want = points / (cpu ? PIECE : GPU_PIECE) / apart;
     int64_t most = cpu ? MAX_PIECE : GPU_MAX_PIECE;
-    int64_t length = r->cut < 0 ? 1 : r->body.nest->size[r->cut];
+    int64_t length = r->cut < 0 ? 1 : r->state ? r->length : r->body.nest->size[r->cut];
     int64_t grain = r->cut == r->body.nest->naxis - 1 ? r->lanes : 1;
+    /* Pieces of whole runs, so that a sum can go on wherever a run ends (LsFused.states). */
+    if (cpu && r->rows && r->nred > 0 && r->cut == r->red[r->nred - 1]
+        && length >= MAX_PIECE * LS_REDUCE_RUN)
+        grain = LS_REDUCE_RUN;
     if (want > most)
         want = most;
     if (want > length / grain)
@@ -87,6 +93,11 @@ static void cut_axis(LsReduce *r)
     r->group = each >= unit ? 1 : unit / each;
     if (r->group > r->outer)
         r->group = r->outer;
+    r->some = r->npiece;
+    if (r->state) {
+        r->first = r->before / r->piece;
+        r->some = ls_ceil_div(r->before + r->body.nest->size[0], r->piece) - r->first;
+    }
 }
 
 /* Sets the grids. Rows of threads share the innermost reduced axis, up to GPU_LOCAL bytes of
@@ -94,7 +105,7 @@ static void cut_axis(LsReduce *r)
 static void find_grids(LsReduce *r, int nsum)
 {
     int64_t points = r->outer * (r->rows ? r->inner : 1);
-    int64_t units = ls_ceil_div(r->outer, r->group) * r->ntile * r->npiece;
+    int64_t units = ls_ceil_div(r->outer, r->group) * r->ntile * r->some;
     int64_t lanes = r->wide > 0 ? r->tile / r->wide : r->tile;
     int x = r->rows ? ls_threads(lanes, GPU_THREADS) : (int)r->lanes, y = 1;
     int64_t rows = r->rows ? r->nred > 0 ? 256 : 1 : x <= 32 ? r->group : 1;
@@ -131,6 +142,13 @@ static LsReduce reduce_new(const LsKernelText *k)
     for (int y = 0; y < r.body.node->nout; y++)
         nsum += r.body.f->out[y].reduce;
     sort_axes(&r);
+    if (r.body.f->states > 0) {
+        const LsTilePlace *of = &r.body.node->tile;
+        const int64_t rows = r.body.nest->size[0] / r.body.f->space.dim[0];
+        r.state = true;
+        r.before = of->first * rows;
+        r.length = of->of * rows;
+    }
     r.wide = r.body.wide = r.rows ? wide_of(&r) : 0;
     r.body.only = ls_body_rows_that_count(&r.body);
     cut_axis(&r);
@@ -148,6 +166,10 @@ static void declare_partial(const LsReduce *r, const char *format, int y)
     for (int k = 0; k < y; k++)
         slot += r->body.f->out[k].reduce;
     const char *type = ls_reduce_type(r, y) == LS_REAL ? "double" : "int64_t";
+    if (r->state) {
+        ls_emit_line(r->e, "%s *const part%d = arg[%d];", type, y, r->body.node->nin + y);
+        return;
+    }
     int64_t offset = slot * r->npiece * r->outer * (r->rows ? r->inner : 1);
     ls_emit_workspace(r->body.k, type, ls_reduce_text(r, "all%d", y));
     ls_emit_line(r->e, "%s *const part%d = all%d + " LS_N64 ";", type, y, y, offset);
@@ -175,15 +197,27 @@ static void open_kept(const LsReduce *r, const char *unit)
     ls_nest_decode(r->e, n, "row", r->nkept, r->kept);
 }
 
+/* The rows of a piece that are among these. */
+static void piece_of_some(const LsReduce *r)
+{
+    const int64_t rows = r->body.nest->size[0];
+    ls_emit_line(r->e, "const int64_t piece = u %% " LS_N64 " + " LS_N64 ", begin = piece * " LS_N64
+                 " - " LS_N64 ";", r->some, r->first, r->piece, r->before);
+    ls_emit_line(r->e, "const int64_t from = ls_most(begin, 0), end = ls_least(begin + " LS_N64
+                 ", " LS_N64 ");", r->piece, rows);
+}
+
 static void main_part(const LsReduce *r)
 {
     struct LsArena *a = r->body.nest->arena;
-    int64_t per = r->npiece * r->ntile;
+    int64_t per = r->some * r->ntile;
     ls_emit_part_together(r->body.k, &r->part[0], keeps_two(r) ? 2 : 0);
     ls_body_declare(&r->body);
-    ls_reduce_each(r, r->npiece > 1 ? declare_partial : declare_result, "y%d");
+    ls_reduce_each(r, r->npiece > 1 || r->state ? declare_partial : declare_result, "y%d");
     ls_emit_line(r->e, "for (int64_t u = lo; u < hi; u++) {");
-    if (r->npiece > 1) {
+    if (r->state)
+        piece_of_some(r);
+    else if (r->npiece > 1) {
         ls_emit_line(r->e, "const int64_t piece = u %% " LS_N64 ", from = piece * " LS_N64 ";",
                      r->npiece, r->piece);
         ls_emit_line(r->e, "const int64_t end = ls_least(from + " LS_N64 ", " LS_N64 ");",
@@ -191,13 +225,13 @@ static void main_part(const LsReduce *r)
     }
     if (r->ntile > 1) {
         ls_emit_line(r->e, "const int64_t i0 = u / " LS_N64 " %% " LS_N64 " * " LS_N64 ";",
-                     r->npiece, r->ntile, r->tile);
+                     r->some, r->ntile, r->tile);
         ls_emit_line(r->e, "const int64_t i1 = ls_least(i0 + " LS_N64 ", " LS_N64 ");", r->tile,
                      r->inner);
     }
     if (r->outer > 1)
         open_kept(r, per == 1 ? "u" : ls_arena_printf(a, "(u / %" PRId64 ")", per));
-    if (r->npiece > 1)
+    if (r->npiece > 1 || r->state)
         ls_emit_line(r->e, "const int64_t at = (piece * " LS_N64 " + %s) * " LS_N64 ";",
                      r->outer, r->outer > 1 ? "row" : "0", r->rows ? r->inner : 1);
     if (r->rows)
@@ -275,10 +309,56 @@ static void end_part(const LsReduce *r)
     ls_emit_close(r->e, 4);
 }
 
+static void take_state(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    const int in = ls_state_operand(r->body.f, y), out = r->body.node->nin + y;
+    ls_emit_line(r->e, "if (arg[%d] != arg[%d])", in, out);
+    ls_emit_line(r->e, "    memcpy(arg[%d], arg[%d], %" PRId64 ");", out, in,
+                 r->npiece * r->inner * PARTIAL_BYTES);
+}
+
+/* The kernel of a part of the sums: on CPUs alone. */
+static void launch_state(const LsReduce *r)
+{
+    const LsKernelText *k = r->body.k;
+    ls_emit_line(r->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(r->e, "{");
+    if (r->body.node->nin > r->body.f->states)
+        ls_reduce_each(r, take_state, NULL);
+    ls_emit_line(r->e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, r->part[0].units);
+    ls_emit_line(r->e, "}");
+}
+
+bool ls_reduce_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t first,
+                         int64_t *pieces, int64_t *points)
+{
+    const LsKernelText k = {.g = g, .n = n, .target = t};
+    const LsReduce r = reduce_new(&k);
+    const LsNest *nest = r.body.nest;
+    bool fits = t->kind == LS_TARGET_CPU && r.rows && nest->naxis == 2 && nest->reduced[0]
+                && !nest->reduced[1] && r.body.f->first == 0 && r.body.f->njoined == 0
+                && r.body.f->ninset == 0 && r.body.f->axes & 1;
+    for (int y = 0; y < r.body.node->nout && fits; y++)
+        fits = !r.body.f->out[y].reduce
+               || (!r.body.f->out[y].variance && r.body.f->out[y].combine == LS_SUM
+                   && ls_reduce_type(&r, y) == LS_REAL);
+    if (!fits)
+        return false;
+    const int64_t before = first * (nest->size[0] / r.body.f->space.dim[0]);
+    *pieces = r.npiece;
+    *points = r.inner;
+    return before % r.piece % LS_REDUCE_RUN == 0;
+}
+
 void ls_reduce_emit(const LsKernelText *k)
 {
     const LsReduce r = reduce_new(k);
     main_part(&r);
+    if (r.state) {
+        launch_state(&r);
+        return;
+    }
     if (r.npiece > 1)
         end_part(&r);
     ls_emit_launch(k, r.part, r.npiece > 1 ? 2 : 1);
@@ -291,5 +371,5 @@ int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
     int64_t points = r.outer * (r.rows ? r.inner : 1), sums = 0;
     for (int y = 0; y < r.body.node->nout; y++)
         sums += r.body.f->out[y].reduce;
-    return r.npiece == 1 ? 0 : sums * r.npiece * points * PARTIAL_BYTES;
+    return r.npiece == 1 || r.state ? 0 : sums * r.npiece * points * PARTIAL_BYTES;
 }

@@ -24,12 +24,20 @@ typedef struct LsReduce {
     LsGrid part[2];
     int cut;                /* the axis cut into pieces */
     int64_t piece, npiece;  /* length of a piece, number of pieces */
+    bool state;             /* of some samples: results are states (LsFused.states), of all npiece
+                             * pieces; the unit's axes are cut as those of all samples are */
+    int64_t before, length; /* state: rows of the cut axis in front of these, of all samples */
+    int64_t first, some;    /* state: the pieces that the rows touch */
     int64_t count;          /* elements reduced to one */
 } LsReduce;
 
 /* ---- codegen/kernels/reduce.c: bodies with reductions ---- */
 void ls_reduce_emit(const LsKernelText *k);
 int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t);
+/* Whether some samples, those from `first` on, can go on with the sums of those before, and the
+ * bits are those of all samples together. Sets the pieces of the sums, and their results. */
+bool ls_reduce_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t first,
+                         int64_t *pieces, int64_t *points);
 
 /* ---- codegen/kernels/accumulator.c ---- */
 LsType ls_reduce_type(const LsReduce *r, int y);    /* of result y */

@@ -11,7 +11,7 @@ static void open_axis(const LsReduce *r, int axis)
 {
     const LsNest *n = r->body.nest;
     const char *v = n->var[axis];
-    if (axis == r->cut && r->npiece > 1)
+    if (axis == r->cut && (r->npiece > 1 || r->state))
         ls_emit_line(r->e, "for (int64_t %s = from; %s < end; %s++) {", v, v, v);
     else
         ls_emit_line(r->e, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", v, v, n->size[axis],
@@ -21,7 +21,7 @@ static void open_axis(const LsReduce *r, int axis)
 /* Stores a finished total, or leaves it in the workspace for the second part. */
 static void deliver(const LsReduce *r, const char *format, int y)
 {
-    if (r->npiece == 1)
+    if (r->npiece == 1 && !r->state)
         ls_total_finish(r, y, ls_reduce_text(r, format, y));
     else
         ls_emit_line(r->e, "part%d[%s] = %s;", y, r->rows ? "at + i" : "at",
@@ -75,7 +75,11 @@ static void rows_declare(const LsReduce *r, const char *format, int y)
 static void rows_start(const LsReduce *r, const char *format, int y)
 {
     (void)format;
-    ls_emit_line(r->e, "%s = %s;", total(r, y), ls_total_start(r, y));
+    if (r->state && r->before > r->first * r->piece)     /* whose piece goes on */
+        ls_emit_line(r->e, "%s = begin < 0 ? part%d[at + i] : %s;", total(r, y), y,
+                     ls_total_start(r, y));
+    else
+        ls_emit_line(r->e, "%s = %s;", total(r, y), ls_total_start(r, y));
     if (ls_long_sum(r, y))
         ls_emit_line(r->e, "%s = 0;", run(r, y));
 }
@@ -109,7 +113,8 @@ bool ls_reduce_runs(const LsReduce *r)
     if (r->nred == 0 || !ls_any_long_sum(r))
         return false;
     int axis = r->red[r->nred - 1];
-    return (axis == r->cut && r->npiece > 1) || r->body.nest->size[axis] > LS_REDUCE_RUN;
+    return (axis == r->cut && r->npiece > 1)
+           || (r->state ? r->length : r->body.nest->size[axis]) > LS_REDUCE_RUN;
 }
 
 /* Opens the innermost reduced axis, shared by the rows of threads. A long axis goes in runs, each
@@ -118,7 +123,7 @@ static bool rows_axis(const LsReduce *r, int axis)
 {
     const LsNest *n = r->body.nest;
     const char *v = n->var[axis];
-    bool cut = axis == r->cut && r->npiece > 1;
+    bool cut = axis == r->cut && (r->npiece > 1 || r->state);
     const char *from = cut ? "from" : "0";
     const char *end = cut ? "end" : ls_arena_printf(n->arena, LS_N64, n->size[axis]);
     if (r->body.only != NULL && axis == 0) {

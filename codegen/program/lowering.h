@@ -4,6 +4,7 @@
 #define LS_CODEGEN_PROGRAM_LOWERING_H
 
 #include "codegen/planning/plan_problem.h"
+#include "codegen/tiling/tile_samples.h"
 
 typedef struct LsLowering {
     const LsTarget *target;
@@ -12,6 +13,8 @@ typedef struct LsLowering {
     bool compiled_engines;      /* cuDNN's compiled engines were asked for */
     bool store_gradients;       /* store gradients that an update could compute itself */
     bool no_alternatives;       /* give each node one kernel only */
+    LsTiling tiling;
+    uint32_t tiled;             /* out: nodes of the training graph that run in tiles */
     const char *const *made; uint32_t nmade;    /* globs over names of values and nodes that must be
                                                  * made */
     LsGraph *train, *eval;      /* in: after the pipeline's passes; out: lowered. eval: the

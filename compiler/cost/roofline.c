@@ -77,6 +77,8 @@ double ls_node_flops(const LsGraph *g, LsNodeId n)
     double flops = 0;
     if (row->kernel == LS_K_FUSED)
         return body_flops(node->attr.fused.body);
+    if (row->kernel == LS_K_SUM_END)
+        return (double)ls_count(ls_in_shape(g, n, 0));
     if (row->kernel == LS_K_MAP || row->kernel == LS_K_REDUCE)
         return pointwise_flops(g, n);
     if (row->flops != NULL)
@@ -106,6 +108,10 @@ static double result_bytes(const LsGraph *g, LsNodeId n, int k, int real_bytes)
 {
     double all = (double)ls_value_bytes(g, ls_out(g, n, k), real_bytes);
     const LsOpCode op = (LsOpCode)g->node[n.i].op;
+    if (op == LS_OP_PLACE || op == LS_OP_CONV_DW_PART)
+        return (double)ls_value_bytes(g, ls_in(g, n, 0), real_bytes) < all
+                   ? (double)ls_value_bytes(g, ls_in(g, n, 0), real_bytes)
+                   : all;
     if ((op != LS_OP_GATHER_GRAD && op != LS_OP_SCATTER && op != LS_OP_SCATTER_EACH)
         || !ls_is(ls_in(g, n, 2)))
         return all;
@@ -135,7 +141,8 @@ static double read_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
 {
     const LsNode *node = &g->node[n.i];
     double made = written_bytes(g, n, real_bytes), sum = 0;
-    for (int k = 0; k < node->nin; k++) {
+    const int nin = node->op == LS_OP_PLACE ? 1 : node->nin;   /* the base is there */
+    for (int k = 0; k < nin; k++) {
         if (!ls_is(ls_in(g, n, k)) || !ls_is_read(node, k) || read_before(g, n, k))
             continue;
         double bytes = operand_bytes(g, n, k, real_bytes);
@@ -280,7 +287,7 @@ static void direct_work(const LsGraph *g, LsNodeId n, const LsMachine *m, int la
  * channels, and the transforms to and from them. */
 static void winograd_work(const LsGraph *g, LsNodeId n, int real_bytes, LsWork *w)
 {
-    bool dw = g->node[n.i].op == LS_OP_CONV_DW;
+    bool dw = g->node[n.i].op == LS_OP_CONV_DW || g->node[n.i].op == LS_OP_CONV_DW_PART;
     const LsShape *y = dw ? ls_in_shape(g, n, 0) : ls_shape(g, ls_out(g, n, 0));
     const LsShape *x = ls_in_shape(g, n, dw ? 1 : 0);
     double cin = (double)x->dim[1], cout = (double)y->dim[1], points = 36;

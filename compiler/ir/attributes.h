@@ -16,6 +16,7 @@ typedef struct {                /* convolutions and pooling; spatial axis d is t
     bool count_pad;             /* average pooling: padding counts in the divisor */
     int64_t x_dim[LS_MAX_SPATIAL];  /* pooling, gradients, ConvTranspose:
                                      * spatial size of the result */
+    int64_t parts;              /* CONV_DW_END: of the sum; 0: Winograd's points */
 } LsWindowAttr;
 /* Of a node that takes statistics of the samples that count, LsRun.valid of the batch's, or passes
  * their gradients on: the elements of each sample that make one statistic. Samples lie along the
@@ -164,7 +165,8 @@ typedef struct {                /* updates: compiler/ir/loss.def */
 /* UNPACK: its codes (compiler/ir/packed.h), and the shape of what they stand for. */
 typedef struct { LsPackedCodes codes; LsShape shape; } LsUnpackAttr;
 typedef struct LsFused LsFused;                             /* compiler/passes/fuse.h */
-typedef struct { const LsFused *body; } LsFusedAttr;
+/* SUM_END: result `out` of the body, whose sum lies in `pieces` parts of `points` elements. */
+typedef struct { const LsFused *body; int out; int64_t pieces, points; } LsFusedAttr;
 
 typedef union LsAttr {
     LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;

@@ -59,6 +59,10 @@ typedef struct LsValue {
 
 typedef enum { LS_FORWARD, LS_BACKWARD, LS_UPDATE } LsPhase;
 
+/* The samples first .. of a node that computes some of them: its operands and results have those
+ * along their first axis, of the `of` that the batch has. of 0: all of them. (codegen/tiling/) */
+typedef struct LsTilePlace { int64_t first, of; } LsTilePlace;
+
 typedef struct LsNode {
     uint16_t op;            /* row of the op table */
     uint16_t nin, nout;     /* operand[in .. in+nin), 0 = absent; results are
@@ -72,6 +76,7 @@ typedef struct LsNode {
                              * LS_REAL: none */
     const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
     LsAttr attr;
+    LsTilePlace tile;
     const struct LsComputed *computed;  /* an operand that the kernel computes itself
                                          * (compiler/passes/fuse.h); NULL: none. Only in
                                          * alternatives */

@@ -36,6 +36,7 @@ typedef enum {
     LS_K_LOSS,      /* softmax cross-entropy, negative log-likelihood, and gradients */
     LS_K_MATMUL, LS_K_CONV,
     LS_K_ATTENTION,
+    LS_K_SUM_END,   /* the end of a sum over samples that several nodes have made */
     LS_NKERNELS
 } LsKernelId;
 

@@ -55,6 +55,7 @@ void ls_rewrite_copy(LsRewrite *r, LsNodeId n)
                                     node->nout, out, &node->attr);
     r->to->node[id.i].phase = node->phase;
     r->to->node[id.i].rounds = node->rounds;
+    r->to->node[id.i].tile = node->tile;
     r->to->node[id.i].computed = node->computed;
 }
 

@@ -43,6 +43,16 @@ const LsOp ls_op_concat = {
     .grad = concat_grad, .kernel = LS_K_MOVE, .layout = LS_LAY_SAME,
 };
 
+static bool place_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    return ls_infer_out(cx, g, n, ls_type(g, ls_in(g, n, 0)), &g->node[n.i].attr.slice.x);
+}
+
+const LsOp ls_op_place = {
+    .name = "place", .min_in = 1, .max_in = 2, .nout = 1, .infer = place_infer,
+    .kernel = LS_K_MOVE, .layout = LS_LAY_SAME,
+};
+
 /* Skips empty constants, which exporters write for empty lists. */
 static bool concat_build(LsOnnxNode *n, LsValueId out[])
 {

@@ -177,6 +177,15 @@ const LsOp ls_op_conv_dw = {
     .name = "conv_dw", .min_in = 2, .max_in = 2, .nout = 1, .infer = conv_dw_infer,
     .flops = conv_dw_flops, .kernel = LS_K_CONV, .layout = LS_LAY_LAST,
 };
+/* The results' shapes are set by whoever appends them (codegen/tiling/). */
+const LsOp ls_op_conv_dw_part = {
+    .name = "conv_dw_part", .min_in = 2, .max_in = 3, .nout = 1, .flops = conv_dw_flops,
+    .kernel = LS_K_CONV, .layout = LS_LAY_LAST,
+};
+const LsOp ls_op_conv_dw_end = {
+    .name = "conv_dw_end", .min_in = 1, .max_in = 1, .nout = 1, .kernel = LS_K_SUM_END,
+    .layout = LS_LAY_LAST,
+};
 const LsOp ls_op_conv_dw_squares = {
     .name = "conv_dw_squares", .min_in = 2, .max_in = 2, .nout = 1, .infer = conv_dw_squares_infer,
     .flops = conv_dw_flops, .kernel = LS_K_CONV, .layout = LS_LAY_LAST,

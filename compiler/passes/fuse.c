@@ -25,6 +25,9 @@ enum { MAX_STMT = 24, MAX_ARG = 40 };   /* limits of a body; keep kernels readab
 enum { MAX_WAITING = 5 };
 enum { SMALL = 4096 };                  /* most elements of a small result */
 
+/* codegen/tiling/ sets the results' shapes. */
+const LsOp ls_op_sum_end = {
+    .name = "sum_end", .min_in = 1, .max_in = 1, .nout = 1, .kernel = LS_K_SUM_END};
 const LsOp ls_op_fused = {.name = "fused", .max_in = 255, .kernel = LS_K_FUSED};
 
 typedef struct Group {

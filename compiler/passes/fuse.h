@@ -70,6 +70,10 @@ struct LsFused {
                                  * njoined 0: none */
     int ninset; const LsInset *inset;   /* codegen/fusion/implicit_pad.c; not together with joined
                                          * operands */
+    int states;                 /* > 0: of some samples (LsNode.tile); each reduced result is the
+                                 * state of its sum, partial sums [pieces * points] of all samples
+                                 * in int64_t or double, which goes on with operand states, states +
+                                 * 1, ... (of the same kind; none: with 0) */
     int nstmt; LsStmt *stmt;
     LsFusedOut *out;            /* by result of the node; reduced results
                                  * have the reduced dims as 1 */
@@ -91,6 +95,15 @@ static inline bool ls_reduces(const LsFused *f, int nout)
         if (f->out[k].reduce)
             return true;
     return false;
+}
+
+/* The operand with which the state of reduced result `out` goes on. */
+static inline int ls_state_operand(const LsFused *f, int out)
+{
+    int k = f->states;
+    for (int j = 0; j < out; j++)
+        k += f->out[j].reduce;
+    return k;
 }
 
 /* Operand k is a part of the joined operand. */

@@ -314,12 +314,16 @@ LS_SHARED_FN void ls_conv_dw_into(const LsConv *d, LsSource dy, LsSource x, cons
     const int64_t positions = ls_conv_positions(d);
     const int dots = d->dot16 & LS_DOTS;
     const bool taken = ls_conv_in_memory(d, x);
-    int64_t begin = positions * b->split / d->splits, end = positions * (b->split + 1) / d->splits;
+    const int64_t all = d->all > 0 ? d->all : positions, first = all * b->split / d->splits;
+    const int64_t begin = ls_most(first - d->before, 0);
+    const int64_t end = ls_least(all * (b->split + 1) / d->splits - d->before, positions);
     const bool tiles16 = dots & LS_AMX;         /* whose sums stay in the cache */
     real *const c = tiles16 ? sums : to;
     const int64_t ldc = tiles16 ? ls_ceil_div(b->n, LS_V) * LS_V + LS_V : apart;
-    for (int64_t p = begin; p < end; p += LS_DW_DEPTH) {
-        int64_t k = ls_least(LS_DW_DEPTH, end - p);
+    for (int64_t i = 0; i < b->m && tiles16 && begin + d->before > first; i++)
+        ls_copy(sums + i * ldc, to + i * apart, b->n);
+    for (int64_t p = begin, k; p < end; p += k) {
+        k = ls_least(ls_dw_block(p, positions / d->images, LS_DW_IMAGE), end - p);
         ls_conv_dw_tiles(d, dy, p, k, b->g * d->cout + b->i, b->m, tiles);
         if (taken)
             ls_conv_gather_words(d, x, b->g, p, k, b->j, b->j + b->n, wide, LD);
@@ -332,8 +336,9 @@ LS_SHARED_FN void ls_conv_dw_into(const LsConv *d, LsSource dy, LsSource x, cons
             if (dots & LS_WORDS && !taken)
                 ls_words_down(rows, rows, k, LS_NR, LS_WORD_FILL);
             const uint64_t mode = ls_dots_begin(dots);
-            const real *init = p > begin ? c + j : ls_no_bias;
-            const int64_t ldi = p > begin ? ldc : 0, words = ls_dot_depth(dots, k);
+            const bool on = p + d->before > first;      /* the sum goes on */
+            const real *init = on ? c + j : ls_no_bias;
+            const int64_t ldi = on ? ldc : 0, words = ls_dot_depth(dots, k);
             if (dots & LS_AMX)
                 ls_panel(dots, b->m, some, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi,
                          c + j, ldc);
@@ -342,7 +347,7 @@ LS_SHARED_FN void ls_conv_dw_into(const LsConv *d, LsSource dy, LsSource x, cons
             ls_dots_end(dots, mode);
         }
     }
-    for (int64_t i = 0; i < b->m && tiles16; i++)
+    for (int64_t i = 0; i < b->m && tiles16 && begin < end; i++)
         ls_copy(to + i * apart, sums + i * ldc, b->n);
 }
 

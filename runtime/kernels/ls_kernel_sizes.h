@@ -17,6 +17,9 @@ enum {
     LS_FEW_ROWS = 504, LS_FEW_COLS = 128,   /* of a block of few positions; 504 = 36 * 14 = 84 *
                                              * 6 */
     LS_DW_ROWS = 224,           /* result channels of a block of the weight gradient */
+    LS_DW_DEPTH = 192,          /* positions of a block of its sum, at most */
+    LS_DW_IMAGE = 512,          /* least positions of an image at whose end a block of the weight
+                                 * gradient's sum ends, too */
     LS_DOT16_PITCH = 16,        /* least rows of a panel of bfloat16 factors */
     LS_TAPS = 32,               /* most taps per group in the weight gradient of a depthwise
                                  * convolution */
@@ -26,6 +29,7 @@ enum {
     LS_WINO_POINTS = 36,
     LS_WINO_STEP = 16,          /* channels are a multiple of it: whole vectors everywhere */
     LS_WINO_DEPTH = 1024,       /* most channels of the source */
+    LS_WINO_IMAGE = 96,         /* as LS_DW_IMAGE, tiles */
 };
 
 /* How the elements of an operand or a result are stored. LS_STORED_PACKED: in codes, of an operand

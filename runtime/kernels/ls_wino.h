@@ -337,6 +337,24 @@ LS_SHARED_FN void ls_wino_dw_take(LsRun *run, void *const arg[], int64_t lo, int
     }
 }
 
+/* Tiles from tile t on that make a block of the sum. */
+LS_INLINE int64_t ls_wino_dw_block(const LsConv *d, int64_t t)
+{
+    return ls_dw_block(t, ls_wino_tiles(d) / d->images, LS_WINO_IMAGE);
+}
+
+/* The same that make a chunk: whole blocks. */
+LS_INLINE int64_t ls_wino_chunk(const LsConv *d, int64_t first)
+{
+    const int64_t all = ls_wino_tiles(d);
+    int64_t n = 0;
+    if (all / d->images < LS_WINO_IMAGE)
+        return ls_least(d->chunk, all - first);
+    while (first + n < all && n + ls_wino_dw_block(d, first + n) <= d->chunk)
+        n += ls_wino_dw_block(d, first + n);
+    return n;
+}
+
 /* Unit: a point. */
 LS_SHARED_FN void ls_wino_dw_sum(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
 {
@@ -346,10 +364,11 @@ LS_SHARED_FN void ls_wino_dw_sum(LsRun *run, void *const arg[], int64_t lo, int6
     (void)run;
     for (int64_t point = lo; point < hi; point++)
         for (int64_t i = 0; i < m; i += LS_DW_ROWS)
-            for (int64_t t = 0; t < w->tiles; t += LS_DW_DEPTH) {
-                int64_t k = ls_least(LS_DW_DEPTH, w->tiles - t), some = ls_least(LS_DW_ROWS, m - i);
+            for (int64_t t = 0, k; t < w->tiles; t += k) {
+                const int64_t some = ls_least(LS_DW_ROWS, m - i);
+                k = ls_least(ls_wino_dw_block(w->d, w->first + t), w->tiles - t);
                 const real *v = w->v + point * w->tiles * n;
-                bool begin = w->first + t == 0;
+                const bool begin = w->first + t == 0 && w->d->before == 0;
                 ls_tile_turned(tiles, w->g + (point * w->tiles + t) * m + i, m, k, some);
                 for (int64_t j = 0; j < n; j += LS_NR) {
                     real *c = w->u + (point * m + i) * n + j;
@@ -386,20 +405,34 @@ LS_SHARED_FN void ls_wino_dw_give(LsRun *run, void *const arg[], int64_t lo, int
         }
 }
 
+/* Adds up the sums u at the points: [36][cout][cin]. room: 36 * chunk * (cout + cin) elements. */
+LS_SHARED_FN void ls_wino_dw_points(LsRun *run, const LsConv *d, LsSource dy, LsSource x, real *u,
+                                    real *room)
+{
+    LsWinoDw w = {.d = d, .dy = dy, .x = x, .u = u, .v = room};
+    void *const arg[] = {&w};
+    w.g = w.v + LS_WINO_POINTS * d->chunk * d->cin;
+    for (; w.first < ls_wino_tiles(d); w.first += w.tiles) {
+        w.tiles = ls_wino_chunk(d, w.first);
+        ls_parallel(run, ls_wino_dw_take, w.tiles, arg);
+        ls_parallel(run, ls_wino_dw_sum, LS_WINO_POINTS, arg);
+    }
+}
+
+/* dw of the sums at the points. */
+LS_SHARED_FN void ls_wino_dw_end(LsRun *run, const LsConv *d, const real *u, real *dw)
+{
+    LsWinoDw w = {.d = d, .u = (real *)(uintptr_t)u, .dw = dw};
+    void *const arg[] = {&w};
+    ls_parallel(run, ls_wino_dw_give, d->cout, arg);
+}
+
 /* The whole kernel; room: 36 * (cout * cin + chunk * (cout + cin)) elements. */
 LS_SHARED_FN void ls_wino_dw(LsRun *run, const LsConv *d, LsSource dy, LsSource x, real *dw,
                              real *room)
 {
-    LsWinoDw w = {.d = d, .dy = dy, .x = x, .dw = dw, .u = room};
-    void *const arg[] = {&w};
-    w.v = w.u + LS_WINO_POINTS * d->cout * d->cin;
-    w.g = w.v + LS_WINO_POINTS * d->chunk * d->cin;
-    for (; w.first < ls_wino_tiles(d); w.first += w.tiles) {
-        w.tiles = ls_least(d->chunk, ls_wino_tiles(d) - w.first);
-        ls_parallel(run, ls_wino_dw_take, w.tiles, arg);
-        ls_parallel(run, ls_wino_dw_sum, LS_WINO_POINTS, arg);
-    }
-    ls_parallel(run, ls_wino_dw_give, d->cout, arg);
+    ls_wino_dw_points(run, d, dy, x, room, room + LS_WINO_POINTS * d->cout * d->cin);
+    ls_wino_dw_end(run, d, room, dw);
 }
 
 #endif

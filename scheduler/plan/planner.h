@@ -58,6 +58,7 @@ typedef struct LsPlanReport {
                                  * or NULL */
     const char *ranks;          /* for ls_view_json: what processes that train together exchange, as
                                  * JSON; or NULL */
+    const char *tiles;          /* for ls_view_json: values in parts, as JSON; NULL: none */
     const char *shared;         /* for ls_view_json: what an ensemble's members share in a step, as
                                  * JSON; or NULL */
     const char *adapters;       /* for ls_view_json: adapters beside full tuning, as JSON; or

@@ -257,6 +257,8 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "precision", r->of.precision);
     if (r->ranks != NULL)
         cJSON_AddRawToObject(root, "ranks", r->ranks);
+    if (r->tiles != NULL)
+        cJSON_AddRawToObject(root, "tiles", r->tiles);
     if (r->shared != NULL)
         cJSON_AddRawToObject(root, "shared", r->shared);
     if (r->adapters != NULL)

@@ -191,6 +191,7 @@ row "inspect" --lora r=2:a lora.onnx
 row "inspect" --adapter adapter lora.onnx
 row "inspect" --quantize-frozen nf4:a "lora.onnx --lora r=2:a"
 row "$BUILD" --head-chunks 2 "$NET"
+row "$BUILD" --tiles 2@1KiB "$CNN"
 row "$BUILD" --segments - "gpt.onnx --batch 2 $EFFORT"
 row "$BUILD" --bn frozen "$CNN"
 row "compile" --bn-var torch "$CNN -q"        # the option also silences a warning

@@ -1,0 +1,157 @@
+/* cli/job/tile_job.c -- --tiles=auto: which values are computed in parts, and in how many, within a
+ * budget. Bits are those of the whole values. */
+#include "cli/job/job_parts.h"
+
+#include "cli/job/progress_line.h"
+#include "scheduler/report/html.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SIZES = 4, MOST_TILES = 32 };
+
+static bool is_word(const LsJob *job, const char *word)
+{
+    return job->options->memory.tiles != NULL && strcmp(job->options->memory.tiles, word) == 0;
+}
+
+static bool may_have_tiles(const LsJob *job, const LsBudget *b)
+{
+    const LsOptions *o = job->options;
+    return !job->graph_file && job->tiling.tiles == 0 && !is_word(job, "off")
+           && job->target.kind == LS_TARGET_CPU && ls_tiles_go_with(o) == NULL
+           && (b->least ? is_word(job, "auto") : b->percent == 0 && b->bytes > 0)
+           && o->memory.keep.n + o->memory.forget.n == 0 && o->memory.recompute == NULL
+           && o->memory.strategy == NULL;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* The largest sizes of values with samples, each at most half of the one before; returns their
+ * number. */
+static int find_sizes(LsJob *job, int64_t size[MOST_SIZES])
+{
+    const LsGraph *g = job->train;
+    int64_t *all = ls_arena_alloc(job->cx.arena, g->nvalue, sizeof *all);
+    uint32_t n = 0;
+    int found = 0;
+    for (uint32_t v = 1; v < g->nvalue; v++)
+        if (g->value[v].def.i != 0 && g->value[v].shape.rank > 1
+            && g->value[v].shape.dim[0] == g->batch)
+            all[n++] = ls_value_bytes(g, (LsValueId){v}, job->target.real_bytes);
+    qsort(all, n, sizeof *all, by_size);
+    for (uint32_t k = 0; k < n && found < MOST_SIZES; k++)
+        if (found == 0 || all[k] <= size[found - 1] / 2)
+            size[found++] = all[k];
+    return found;
+}
+
+static bool load_tiles(LsJob *to, const LsJob *job, LsTiling tiling, FILE *quiet)
+{
+    if (ls_job_start(to, job->options, job->pipeline.import.weightless) != 0)
+        return false;
+    to->cx.log = quiet;
+    to->unproven = true;
+    to->pipeline.dump = NULL;
+    to->pipeline.head = job->pipeline.head;
+    to->tiling = tiling;
+    return ls_job_load_model(to) == 0;
+}
+
+/* Bytes that the job takes at least, as far as its search found. */
+static int64_t least_of(LsJob *job, bool planned)
+{
+    if (planned) {
+        ls_job_set_arena(job);
+        return ls_job_fixed_bytes(job) + job->arena_bytes;
+    }
+    const int64_t eval = job->eval_plan.arena, of = job->report.least;
+    return ls_job_fixed_bytes(job) + (of > eval ? of : eval) * ls_job_process(job).arenas;
+}
+
+typedef struct Search {
+    LsJob *job;
+    const LsBudget *b;
+    FILE *quiet;
+    LsTiling best;              /* tiles 0: none */
+    int64_t bytes;              /* that the best one takes */
+    bool found;                 /* it keeps the budget */
+} Search;
+
+/* Looks at one tiling. */
+static void try_tiling(Search *s, LsTiling tiling)
+{
+    LsJob next;
+    char size[24];
+    if (s->job->options->output.verbose)
+        ls_progress_line(s->job->options, "values of %s or more in %" PRId64 " parts",
+                         ls_page_bytes(size, tiling.least), tiling.tiles);
+    if (load_tiles(&next, s->job, tiling, s->quiet)) {
+        const bool fits = ls_job_plan_loaded(&next, s->b);
+        const int64_t own = least_of(&next, fits);
+        if (own < s->bytes || (fits && !s->found)) {
+            s->best = tiling;
+            s->bytes = own;
+            s->found |= fits;
+        }
+    }
+    ls_job_end(&next);
+}
+
+/* Larger values first, and few tiles: they cost least. Of budgets in bytes the first that keeps it
+ * is taken. */
+static void try_all(Search *s)
+{
+    int64_t size[MOST_SIZES];
+    const int sizes = find_sizes(s->job, size);
+    for (int k = 0; k < sizes && (s->b->least || !s->found); k++)
+        for (int64_t tiles = 2; tiles <= s->job->train->batch && tiles <= MOST_TILES
+                                && (s->b->least || !s->found); tiles *= 2)
+            try_tiling(s, (LsTiling){tiles, size[k]});
+}
+
+static void tell(LsJob *job)
+{
+    char size[24];
+    ls_warn(&job->cx, LS_NOWHERE, "--tiles=off keeps them whole",
+            "no plan with whole values keeps this budget: those of %s or more are computed in "
+            "%" PRId64 " parts of the samples", ls_page_bytes(size, job->tiling.least),
+            job->tiling.tiles);
+}
+
+/* The job in the best tiling. */
+static bool take_best(Search *s)
+{
+    LsJob *job = s->job, *best = ls_arena_alloc(job->cx.arena, 1, sizeof *best);
+    if (s->best.tiles == 0 || !load_tiles(best, job, s->best, s->quiet))
+        return false;
+    best->unproven = job->unproven;
+    best->compare = job->compare;
+    best->untiled = job->untiled;
+    const bool fits = ls_job_plan_loaded(best, s->b);
+    ls_job_take(job, best);
+    return fits;
+}
+
+bool ls_job_plan_tiles(LsJob *job, const LsBudget *b, bool planned)
+{
+    Search s = {.job = job, .b = b};
+    if (!may_have_tiles(job, b))
+        return false;
+    s.bytes = job->untiled = least_of(job, planned);
+    s.quiet = fopen("/dev/null", "w");
+    if (s.quiet == NULL)
+        return false;
+    try_all(&s);
+    const bool found = take_best(&s);
+    fclose(s.quiet);
+    if (found && !b->least)
+        tell(job);
+    return found;
+}

@@ -1,0 +1,174 @@
+/* codegen/tiling/tile_region.c -- see the header. */
+#include "codegen/tiling/tile_region.h"
+
+#include "codegen/kernels/conv.h"
+#include "codegen/kernels/reduce.h"
+
+#include <string.h>
+
+static bool has_samples(const LsTileRegion *r, LsValueId v)
+{
+    const LsShape *s = ls_shape(r->g, v);
+    return ls_is(v) && s->rank > 1 && s->dim[0] == r->samples;
+}
+
+static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
+{
+    const LsNode *node = &r->g->node[n.i];
+    const LsValueId v = ls_in(r->g, n, k);
+    switch (node->op) {
+    case LS_OP_FUSED:
+        return has_samples(r, v) && ls_shape(r->g, v)->rank == node->attr.fused.body->space.rank;
+    case LS_OP_CONV: case LS_OP_CONV_DX: case LS_OP_RESIZE: case LS_OP_RESIZE_GRAD:
+        return k == 0;
+    default: return true;
+    }
+}
+
+/* All tiles can go on with the sums of those before. */
+static bool sums_go_on(const LsTileRegion *r, LsNodeId n)
+{
+    int64_t pieces, points;
+    for (int t = 0; t < r->tiles; t++)
+        if (!ls_reduce_may_go_on(r->g, n, r->target, ls_tile_first(r, t), &pieces, &points))
+            return false;
+    return true;
+}
+
+static bool fused_fits(const LsTileRegion *r, LsNodeId n)
+{
+    const LsNode *node = &r->g->node[n.i];
+    const LsFused *f = node->attr.fused.body;
+    if (f->space.dim[0] != r->samples || f->space.rank < 2 || f->first > 0 || f->njoined > 0
+        || f->ninset > 0 || node->nin > 64 || node->nout > LS_MAX_OUT)
+        return false;
+    for (int s = 0; s < f->nstmt; s++)
+        if (f->stmt[s].attr.scalar.parts > 1
+            && strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
+            return false;
+    for (int k = 0; k < node->nout; k++)
+        if (!f->out[k].reduce
+            && (!has_samples(r, ls_out(r->g, n, k)) || (f->out[k].length > 0 && f->split == 0)))
+            return false;
+    return !ls_reduces(f, node->nout) || sums_go_on(r, n);
+}
+
+static bool slice_fits(const LsTileRegion *r, LsNodeId n)
+{
+    const LsSliceAttr *at = &r->g->node[n.i].attr.slice;
+    return at->start[0] == 0 && at->step[0] == 1 && at->stop[0] == r->samples;
+}
+
+/* The node can run by tiles. */
+static bool fits(const LsTileRegion *r, LsNodeId n)
+{
+    const LsGraph *g = r->g;
+    const LsNode *node = &g->node[n.i];
+    int64_t parts, points;
+    if (node->computed != NULL || node->rounds != LS_REAL)
+        return false;
+    switch (node->op) {
+    case LS_OP_FUSED: return fused_fits(r, n);
+    case LS_OP_CONV: break;
+    case LS_OP_CONV_DX:
+        if (node->nin > 3)
+            return false;
+        break;
+    case LS_OP_CONV_DW:
+        return has_samples(r, ls_in(g, n, 0)) && has_samples(r, ls_in(g, n, 1))
+               && ls_conv_may_go_on(g, n, r->target, &parts, &points);
+    case LS_OP_MAX_POOL: case LS_OP_MAX_POOL_GRAD: case LS_OP_AVERAGE_POOL:
+    case LS_OP_AVERAGE_POOL_GRAD: case LS_OP_CONVERT: break;
+    case LS_OP_CONCAT:
+        if (node->attr.axis.axis == 0)
+            return false;
+        break;
+    case LS_OP_SLICE:
+        if (!slice_fits(r, n))
+            return false;
+        break;
+    case LS_OP_PAD:
+        if (node->attr.pad.lo[0] != 0 || node->attr.pad.hi[0] != 0)
+            return false;
+        break;
+    default: return false;
+    }
+    for (int k = 0; k < node->nin; k++)
+        if (ls_is(ls_in(g, n, k)) && reads_samples(r, n, k) && !has_samples(r, ls_in(g, n, k)))
+            return false;
+    for (int k = 0; k < node->nout; k++)
+        if (!has_samples(r, ls_out(g, n, k)))
+            return false;
+    return true;
+}
+
+bool ls_tile_reads(const LsTileRegion *r, LsNodeId n, int k)
+{
+    return ls_is(ls_in(r->g, n, k)) && reads_samples(r, n, k);
+}
+
+bool ls_tile_makes(const LsTileRegion *r, LsNodeId n, int k)
+{
+    const LsNode *node = &r->g->node[n.i];
+    return node->op == LS_OP_FUSED ? !node->attr.fused.body->out[k].reduce
+                                   : node->op != LS_OP_CONV_DW;
+}
+
+/* Values that must be there as a whole. */
+static void want_whole(LsTileRegion *r, const bool *may)
+{
+    const LsGraph *g = r->g;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++)
+            if (!may[i] || !reads_samples(r, (LsNodeId){i}, k))
+                r->whole[ls_in(g, (LsNodeId){i}, k).i] = true;
+    for (uint32_t i = 0; i < g->noutput; i++)
+        r->whole[g->output[i].i] = true;
+    for (uint32_t i = 0; i < g->ngrad; i++)
+        r->whole[g->grad[i].grad.i] = true;
+    r->whole[g->objective.loss.i] = r->whole[g->objective.weight.i] = true;
+}
+
+/* The value is so large that it shall never be there as a whole, and need not be. */
+static bool is_tiled(const LsTileRegion *r, const bool *may, uint32_t v, int64_t least)
+{
+    const LsGraph *g = r->g;
+    const LsNodeId def = g->value[v].def;
+    return def.i != 0 && may[def.i] && !r->whole[v] && has_samples(r, (LsValueId){v})
+           && ls_value_bytes(g, (LsValueId){v}, r->target->real_bytes) >= least
+           && ls_tile_makes(r, def, (int)(v - g->node[def.i].out));
+}
+
+static void choose_ends(LsCtx *cx, LsTileRegion *r, int64_t tiles)
+{
+    int64_t *end = ls_arena_alloc(cx->arena, (size_t)tiles, sizeof *end);
+    r->tiles = (int)tiles;
+    for (int64_t t = 0; t < tiles; t++)
+        end[t] = r->samples * (t + 1) / tiles;
+    r->end = end;
+}
+
+LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, const LsTiling *o)
+{
+    LsTileRegion r = {.g = g, .target = t, .samples = g->batch};
+    bool *may = ls_arena_alloc(cx->arena, g->nnode, sizeof *may);
+    r.in = ls_arena_alloc(cx->arena, g->nnode, sizeof *r.in);
+    r.whole = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.whole);
+    if (o->tiles < 2 || g->batch < 2)
+        return r;
+    choose_ends(cx, &r, o->tiles < g->batch ? o->tiles : g->batch);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        may[i] = fits(&r, (LsNodeId){i});
+    want_whole(&r, may);
+    for (uint32_t v = 1; v < g->nvalue; v++)
+        if (is_tiled(&r, may, v, o->least))
+            r.in[g->value[v].def.i] = true;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin && may[i]; k++)
+            r.in[i] |= is_tiled(&r, may, ls_in(g, (LsNodeId){i}, k).i, o->least);
+    memset(r.whole, 0, g->nvalue * sizeof *r.whole);
+    want_whole(&r, r.in);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        r.nodes += r.in[i];
+    return r;
+}

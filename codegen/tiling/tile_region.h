@@ -1,0 +1,29 @@
+/* codegen/tiling/tile_region.h -- which nodes can run by tiles of the samples, and which do. */
+#ifndef LS_CODEGEN_TILING_TILE_REGION_H
+#define LS_CODEGEN_TILING_TILE_REGION_H
+
+#include "codegen/tiling/tile_samples.h"
+
+typedef struct LsTileRegion {
+    const LsGraph *g;
+    const LsTarget *target;
+    int64_t samples;            /* dim 0 of all values that are tiled */
+    int tiles;
+    const int64_t *end;         /* by tile: the sample behind its last one */
+    bool *in;                   /* by node: it is in the region */
+    bool *whole;                /* by value: a node outside of the region, or something else, wants
+                                 * it as a whole */
+    uint32_t nodes;
+} LsTileRegion;
+
+LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, const LsTiling *o);
+/* Operand k of a node of the region has the samples along its first axis. */
+bool ls_tile_reads(const LsTileRegion *r, LsNodeId n, int k);
+/* Result k of a node of the region does. */
+bool ls_tile_makes(const LsTileRegion *r, LsNodeId n, int k);
+static inline int64_t ls_tile_first(const LsTileRegion *r, int tile)
+{
+    return tile > 0 ? r->end[tile - 1] : 0;
+}
+
+#endif

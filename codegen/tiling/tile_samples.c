@@ -1,0 +1,275 @@
+/* codegen/tiling/tile_samples.c -- see the header. */
+#include "codegen/tiling/tile_samples.h"
+
+#include "codegen/kernels/conv.h"
+#include "codegen/kernels/reduce.h"
+#include "codegen/tiling/tile_order.h"
+#include "codegen/tiling/tile_region.h"
+#include "compiler/ir/rewrite.h"
+
+enum { LS_PART_OPERANDS = 64 };         /* most operands of a FUSED node that is tiled */
+
+typedef struct Tiler {
+    LsTileRegion r;
+    LsValueId *tile;            /* by (value, tile): of a result, or a slice of another value */
+    LsValueId *base;            /* by value: the whole as far as it has been put together */
+    LsValueId *state;           /* by value: of the sum over the tiles so far */
+} Tiler;
+
+static LsValueId *tile_of(const Tiler *s, LsValueId v, int t)
+{
+    return &s->tile[v.i * (uint32_t)s->r.tiles + (uint32_t)t];
+}
+
+static LsTilePlace place_of(const Tiler *s, int t)
+{
+    return (LsTilePlace){ls_tile_first(&s->r, t), s->r.samples};
+}
+
+static int64_t count_of(const Tiler *s, int t) { return s->r.end[t] - ls_tile_first(&s->r, t); }
+
+/* Sets result k of node `to`: some samples of the value `of`. */
+static void set_tile(LsRewrite *r, const Tiler *s, LsNodeId to, int k, LsValueId of, int t)
+{
+    const LsValue *old = &r->from->value[of.i];
+    LsShape shape = old->shape;
+    shape.dim[0] = count_of(s, t);
+    const LsValueId v = ls_out(r->to, to, k);
+    r->to->value[v.i].name = ls_arena_printf(r->cx->arena, "%s.%d", old->name, t);
+    r->to->value[v.i].layout = old->layout;
+    ls_set_out(r->to, to, k, old->type, &shape);
+}
+
+/* Tile t of a value that the graph makes as a whole. */
+static LsValueId slice(LsRewrite *r, const Tiler *s, LsValueId v, int t)
+{
+    const LsShape *x = ls_shape(r->from, v);
+    LsAttr at = {0};
+    for (int k = 0; k < x->rank; k++) {
+        at.slice.stop[k] = x->dim[k];
+        at.slice.step[k] = 1;
+    }
+    at.slice.start[0] = ls_tile_first(&s->r, t);
+    at.slice.stop[0] = s->r.end[t];
+    const LsValueId in = ls_image(r, v);
+    const LsNodeId n = ls_append_bare(r->to, LS_OP_SLICE, 1, &in, 1, &at);
+    r->to->node[n.i].tile = place_of(s, t);
+    set_tile(r, s, n, 0, v, t);
+    return ls_out(r->to, n, 0);
+}
+
+static LsValueId operand(LsRewrite *r, const Tiler *s, LsNodeId n, int k, int t)
+{
+    const LsValueId v = ls_in(r->from, n, k);
+    if (!ls_is(v) || !ls_tile_reads(&s->r, n, k))
+        return ls_is(v) ? ls_image(r, v) : v;
+    LsValueId *tile = tile_of(s, v, t);
+    if (!ls_is(*tile))
+        *tile = slice(r, s, v, t);
+    return *tile;
+}
+
+/* The whole value `of` with one more tile. */
+static void place(LsRewrite *r, Tiler *s, LsValueId of, int t)
+{
+    const LsValueId in[] = {*tile_of(s, of, t), s->base[of.i]};
+    LsAttr at = {.slice = {.x = *ls_shape(r->from, of)}};
+    at.slice.start[0] = ls_tile_first(&s->r, t);
+    const LsNodeId n = ls_append_bare(r->to, LS_OP_PLACE, t > 0 ? 2 : 1, in, 1, &at);
+    r->to->node[n.i].tile = place_of(s, t);
+    ls_rewrite_result(r, n, 0, of);
+    s->base[of.i] = ls_out(r->to, n, 0);
+    if (t + 1 < s->r.tiles)
+        r->to->value[s->base[of.i].i].name =
+            ls_arena_printf(r->cx->arena, "%s..%d", r->from->value[of.i].name, t);
+}
+
+static void set_state(LsRewrite *r, Tiler *s, LsNodeId to, int k, LsValueId of, LsType type,
+                      int64_t elements, int t)
+{
+    const LsValueId v = ls_out(r->to, to, k);
+    r->to->value[v.i].name =
+        ls_arena_printf(r->cx->arena, "%s+%d", r->from->value[of.i].name, t);
+    ls_set_out(r->to, to, k, type, &(LsShape){1, {elements}});
+    s->state[of.i] = v;
+}
+
+/* ---- nodes ---- */
+
+/* What one node of a tile makes: some results of a node, by the operands that these need. */
+typedef struct Part {
+    const LsFused *body;        /* of a FUSED node */
+    int operand[LS_PART_OPERANDS], nin;     /* by operand: of the node */
+    int result[LS_MAX_OUT], nout;           /* by result: of the node */
+} Part;
+
+/* Marks the statements that results of the part need, last to first. */
+static void mark(const LsFused *f, const Part *p, bool *need)
+{
+    for (int k = 0; k < p->nout; k++)
+        need[f->out[p->result[k]].stmt] = true;
+    for (int s = f->nstmt; s-- > 0;)
+        for (int c = 0; need[s] && c < f->stmt[s].narg; c++)
+            if (f->stmt[s].arg[c] >= 0)
+                need[f->stmt[s].arg[c]] = true;
+}
+
+/* The number in the part of operand k of the node. */
+static int operand_in(Part *p, int k)
+{
+    for (int i = 0; i < p->nin; i++)
+        if (p->operand[i] == k)
+            return i;
+    p->operand[p->nin] = k;
+    return p->nin++;
+}
+
+/* The statements and operands that the results of the part need. */
+static void keep_needed(LsArena *a, const LsFused *f, Part *p, LsFused *to)
+{
+    bool *need = ls_arena_alloc(a, (size_t)f->nstmt, sizeof *need);
+    int *at = ls_arena_alloc(a, (size_t)f->nstmt, sizeof *at);
+    mark(f, p, need);
+    to->stmt = ls_arena_alloc(a, (size_t)f->nstmt, sizeof *to->stmt);
+    to->out = ls_arena_alloc(a, (size_t)p->nout, sizeof *to->out);
+    to->nstmt = 0;
+    for (int s = 0; s < f->nstmt; s++) {
+        if (!need[s])
+            continue;
+        LsStmt *own = &to->stmt[at[s] = to->nstmt++];
+        *own = f->stmt[s];
+        for (int c = 0; c < own->narg; c++)
+            own->arg[c] = (int16_t)(own->arg[c] >= 0 ? at[own->arg[c]]
+                                                     : ~operand_in(p, ~own->arg[c]));
+    }
+    for (int k = 0; k < p->nout; k++) {
+        to->out[k] = f->out[p->result[k]];
+        to->out[k].stmt = at[to->out[k].stmt];
+    }
+}
+
+/* The part of node n that makes its sums, or its other results, in a tile of `count` samples. Those
+ * are made apart, so that they can run again without the sums. */
+static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t count)
+{
+    const LsNode *node = &r->from->node[n.i];
+    Part p = {.nin = 0};
+    for (int k = 0; k < node->nout; k++)
+        if (ls_tile_makes(&s->r, n, k) != sums)
+            p.result[p.nout++] = k;
+    if (node->op != LS_OP_FUSED || p.nout == 0) {
+        for (; p.nin < node->nin; p.nin++)
+            p.operand[p.nin] = p.nin;
+        return p;
+    }
+    LsFused *f = ls_arena_alloc(r->cx->arena, 1, sizeof *f);
+    *f = *node->attr.fused.body;
+    keep_needed(r->cx->arena, node->attr.fused.body, &p, f);
+    f->space.dim[0] = count;
+    f->axes = sums ? f->axes : 0;
+    f->states = sums ? p.nin : 0;
+    p.body = f;
+    return p;
+}
+
+static LsAttr attr_of(LsRewrite *r, LsNodeId n, const Part *p, int64_t count)
+{
+    const LsNode *node = &r->from->node[n.i];
+    LsAttr at = node->attr;
+    if (node->op == LS_OP_FUSED)
+        at.fused.body = p->body;
+    else if (node->op == LS_OP_SLICE)
+        at.slice.stop[0] = count;
+    return at;
+}
+
+/* The parts of the state of a sum, and their elements; parts 0: they are no parts. */
+static void state_of(const LsRewrite *r, const Tiler *s, LsNodeId n, int64_t *parts,
+                     int64_t *points)
+{
+    if (r->from->node[n.i].op == LS_OP_FUSED)
+        ls_reduce_may_go_on(r->from, n, s->r.target, 0, parts, points);
+    else
+        ls_conv_may_go_on(r->from, n, s->r.target, parts, points);
+}
+
+/* Appends what makes the results of the part in tile t; its sums go on with those of tile t - 1. */
+static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sums, int t)
+{
+    const LsNode *node = &r->from->node[n.i];
+    const bool weights = node->op == LS_OP_CONV_DW;
+    LsValueId *in = ls_arena_alloc(r->cx->arena, (size_t)(p->nin + p->nout), sizeof *in);
+    int nin = 0;
+    int64_t parts = 0, points = 0;
+    for (; nin < p->nin; nin++)
+        in[nin] = operand(r, s, n, p->operand[nin], t);
+    for (int k = 0; k < p->nout && sums && t > 0; k++)
+        in[nin++] = s->state[ls_out(r->from, n, p->result[k]).i];
+    const LsAttr at = attr_of(r, n, p, count_of(s, t));
+    const LsNodeId to = ls_append_bare(r->to, weights ? LS_OP_CONV_DW_PART : node->op, nin, in,
+                                       p->nout, &at);
+    r->to->node[to.i].tile = place_of(s, t);
+    if (sums)
+        state_of(r, s, n, &parts, &points);
+    for (int k = 0; k < p->nout; k++) {
+        const LsValueId of = ls_out(r->from, n, p->result[k]);
+        if (sums) {
+            set_state(r, s, to, k, of, weights ? LS_REAL : LS_I64,
+                      parts > 0 ? parts * points : points, t);
+        } else {
+            set_tile(r, s, to, k, of, t);
+            *tile_of(s, of, t) = ls_out(r->to, to, k);
+        }
+    }
+    for (int k = 0; k < p->nout && !sums; k++)
+        if (s->r.whole[ls_out(r->from, n, p->result[k]).i])
+            place(r, s, ls_out(r->from, n, p->result[k]), t);
+}
+
+/* The result of a sum after the last tile. */
+static void end_sum(LsRewrite *r, const Tiler *s, LsNodeId n, int k)
+{
+    const LsNode *node = &r->from->node[n.i];
+    const LsValueId of = ls_out(r->from, n, k), in = s->state[of.i];
+    LsAttr at = node->attr;
+    int64_t parts, points;
+    state_of(r, s, n, &parts, &points);
+    if (node->op == LS_OP_FUSED)
+        at.fused = (LsFusedAttr){node->attr.fused.body, k, parts, points};
+    else
+        at.window.parts = parts;
+    const LsNodeId end = ls_append_bare(
+        r->to, node->op == LS_OP_FUSED ? LS_OP_SUM_END : LS_OP_CONV_DW_END, 1, &in, 1, &at);
+    ls_rewrite_result(r, end, 0, of);
+}
+
+static bool visit(LsRewrite *r, LsNodeId n)
+{
+    Tiler *s = r->user;
+    if (!s->r.in[n.i])
+        return false;
+    for (int t = 0; t < s->r.tiles; t++)
+        for (int sums = 0; sums < 2; sums++) {
+            const Part p = part_of(r, s, n, sums, count_of(s, t));
+            if (p.nout > 0)
+                add_part(r, s, n, &p, sums, t);
+        }
+    for (int k = 0; k < r->from->node[n.i].nout; k++)
+        if (!ls_tile_makes(&s->r, n, k))
+            end_sum(r, s, n, k);
+    return true;
+}
+
+uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsTiling *o)
+{
+    Tiler s = {.r = ls_tile_region(cx, g, t, o)};
+    if (s.r.nodes == 0)
+        return 0;
+    const size_t tiles = (size_t)s.r.tiles;
+    s.tile = ls_arena_alloc(cx->arena, g->nvalue * tiles, sizeof *s.tile);
+    s.base = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.base);
+    s.state = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.state);
+    ls_rewrite(cx, g, visit, &s);
+    ls_tile_order(cx, g);
+    return s.r.nodes;
+}

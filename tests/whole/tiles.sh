@@ -1,0 +1,105 @@
+#!/bin/sh
+# --tiles: values that are computed in parts of the samples have the bits of whole ones, in losses,
+# gradients, statistics and weights, for every number of parts, budget and number of threads; and a
+# budget that whole values do not keep has a plan.
+#   sh tests/whole/tiles.sh BUILD-FOLDER SOURCE-FOLDER
+set -eu
+lowerset=$(cd "$1" && pwd)/lowerset
+net=$(cd "$2" && pwd)/tests/whole/tiled_net.py
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+cd "$out"
+export LOWERSET_PROBE=off
+fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
+
+"${PYTHON:-python3}" "$net" small.onnx 2>said || { echo "skipped: no python3"; exit 77; }
+"$lowerset" model unet --size=48 --width=16 --depth=1 --batch=0 -o unet.onnx >said
+"$lowerset" model resnet18 --size=32 --width=16 --stem=cifar --batch=0 -o resnet.onnx >said
+"$lowerset" model vgg16 --size=64 --width=8 --classes=10 --batch=0 -o vgg.onnx >said
+
+# trained NAME MODEL THREADS OPTION...: NAME.onnx, NAME.npz of 5 updates
+trained() {
+    name=$1 model=$2 threads=$3
+    shift 3
+    "$lowerset" compile "$model" -q -O 0 --plan-effort 1 --store-gradients "$@" -o net \
+        >said 2>&1 || fail "compile $*"
+    ./net --data "synthetic:$samples" --seed 3 --threads "$threads" --lr 0.05 --steps 5 \
+        --progress none --export "$name.onnx" --dump "$name.npz" >"$name.said" 2>&1 \
+        || { cat "$name.said"; fail "the program of $*"; }
+}
+passed=0
+# same MODEL PARTS OPTION...: an epoch ends with a short batch
+same() {
+    model=$1 parts=$2
+    shift 2
+    trained whole "$model" 2 "$@"
+    for n in $parts; do
+        trained parts "$model" 3 "$@" --tiles "$n"
+        cmp -s whole.npz parts.npz || fail "$n parts, $*: other values"
+        cmp -s whole.onnx parts.onnx || fail "$n parts, $*: other weights"
+        passed=$((passed + 1))
+    done
+}
+samples=17
+on="--batch 7 --bn train --dropout on"
+same small.onnx "2@16KiB 3@16KiB 7@16KiB 5@1B" $on
+same small.onnx "3@16KiB" $on --budget min
+same small.onnx "3@16KiB" $on --no-alternatives --no-inplace
+same small.onnx "3@16KiB" $on --precision f64
+samples=20
+same small.onnx "2@16KiB" --batch 6 --bn train --dropout on --microbatches 2 --ema 0.9
+same small.onnx "3@16KiB" --batch 6 --bn train --dropout off --accumulate 2 --clip-norm 1 \
+    --optimizer adamw
+same small.onnx "2@16KiB" --batch 8 --bn train --dropout off --ranks 2
+samples=8
+same unet.onnx "2@64KiB" --batch 3
+same unet.onnx "3@128KiB" --batch 3 --budget min
+same resnet.onnx "2@100KiB" --batch 3 --budget 60%
+samples=17
+
+# ---- evaluation is in parts, too ----
+"$lowerset" compile small.onnx -q -O 0 $on --tiles 3@16KiB -o net >said 2>&1 || fail "compile"
+./net --data synthetic:17 --eval --progress none 2>&1 | grep -o 'val_loss [-0-9.e]*' >parts.eval
+"$lowerset" compile small.onnx -q -O 0 $on -o net >said 2>&1 || fail "compile"
+./net --data synthetic:17 --eval --progress none 2>&1 | grep -o 'val_loss [-0-9.e]*' >whole.eval
+[ -s whole.eval ] && cmp -s whole.eval parts.eval || fail "evaluation in parts"
+
+# ---- memory ----
+number() { sed -n "s/.*\"$2\":[[:space:]]*\([0-9]*\).*/\1/p" "$1" | tail -n 1; }
+arena() { grep -v 'no_recompute\|least_arena' "$1" >line; number line arena_bytes; }
+"$lowerset" plan vgg.onnx --batch 8 --budget min --plan-effort 1 --json -q >whole.json
+"$lowerset" plan vgg.onnx --batch 8 --budget min --plan-effort 1 --json -q --tiles 8@512KiB \
+    >parts.json
+whole=$(arena whole.json) parts=$(arena parts.json)
+[ "$parts" -lt $((whole * 8 / 10)) ] || fail "the least arena in parts is $parts, whole $whole"
+[ "$(number parts.json parts)" = 8 ] || fail "plan --json says nothing of the parts"
+"$lowerset" plan vgg.onnx --batch 8 --budget min --plan-effort 1 --json -q --tiles auto \
+    >auto.json 2>said || fail "--tiles auto"
+[ "$(arena auto.json)" -le "$parts" ] || fail "--tiles auto finds $(arena auto.json), not $parts"
+total=$(number auto.json bytes_without)
+less=$((total - (whole - parts) / 2))
+"$lowerset" plan vgg.onnx --batch 8 --budget $less --plan-effort 1 >said 2>&1 \
+    || fail "no plan within a budget that parts keep"
+grep -q 'parts of the samples' said || fail "nothing is said of parts"
+if "$lowerset" plan vgg.onnx --batch 8 --budget $less --plan-effort 1 --tiles off >said 2>&1; then
+    fail "--tiles=off has a plan of $less bytes"
+fi
+
+# ---- what is refused ----
+refused() {
+    words=$1
+    shift
+    if "$lowerset" compile small.onnx -q -O 0 $on "$@" -o net >said 2>&1; then
+        fail "$*: accepted"
+    fi
+    grep -q -e "$words" said || fail "$*: no word of '$words'"
+}
+for other in "--precision bf16" "--ensemble 2" "--stages 2" "--grads per-sample" \
+    "--dp clip=1,noise=1,delta=1e-5"; do
+    refused "do not go together with ${other%% *}" --tiles 2@16KiB $other
+done
+refused "N@SIZE" --tiles 1@16KiB
+refused "N@SIZE" --tiles 16KiB
+refused "N@SIZE" --tiles 2@
+refused "no value of 1073741824 bytes" --tiles 2@1GiB
+echo "$passed programs in parts have the bits of whole ones"
