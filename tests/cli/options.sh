@@ -287,6 +287,8 @@ row "check" --json - "$NET"
 "$LOWERSET" plan $CNN --plan-json easy.json >made.txt 2>&1
 row "plan" --tolerance 900% "$CNN --budget min --against easy.json"
 row "plan" --against plan.json "$NET"
+row "plan" --markdown - "$CNN --against easy.json"
+row "plan" --update - "$CNN --budget min --against easy.json"
 row "plan" --graph-json new/f.json "$NET"
 row "plan" --plan-json new/f.json "$NET"
 row "plan" --timeline new/f.csv "$NET"
