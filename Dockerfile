@@ -14,7 +14,8 @@ RUN cd /src && dpkg-buildpackage -b -us -uc && rm -f /lowerset-dbgsym_*.deb
 FROM debian:12-slim
 COPY --from=build /lowerset_*.deb /tmp/
 RUN apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends /tmp/lowerset_*.deb \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        /tmp/lowerset_*.deb \
     && rm -rf /tmp/lowerset_*.deb /var/lib/apt/lists/* \
     && lowerset --version
 WORKDIR /work

@@ -25,7 +25,8 @@ has "an image of examples/ci" "$(grep -rho 'lowerset:[0-9][0-9.]*[0-9]' examples
 [ ! -f "$build/docs/lowerset.1" ] ||
     has "the manual page" "$(sed -n '1s/.*"lowerset \([^"]*\)".*/\1/p' "$build/docs/lowerset.1")"
 # The package of Python asks meson.
-grep -q '^dynamic = .*"version"' pyproject.toml || fail "pyproject.toml does not take meson's version"
+grep -q '^dynamic = .*"version"' pyproject.toml \
+    || fail "pyproject.toml does not take meson's version"
 made=$(mktemp)
 trap 'rm -f "$made"' EXIT
 "$build/lowerset" model mlp --width=2 -o "$made" >/dev/null

@@ -194,6 +194,10 @@ static void print_memory(const LsJob *job)
                ls_job_step_ns(job) * 1e-6, ls_job_told_of(job), job->costs);
     if (!job->graph_file) {
         printf("  %s\n", ls_trained_share_text(job->train));
+        if (job->train->inert.biases > 0)
+            printf("  %" PRIu32 " biases of %" PRId64 " elements are not added in front of batch "
+                   "norms, and stay as they are\n",
+                   job->train->inert.biases, job->train->inert.elements);
         printf("  optimizer %s\n", ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind,
                                                            job->target.real_bytes));
         print_scaling(job);

@@ -123,6 +123,7 @@ sed 's/Relu/Rexu/g; s/Gemm/Gexx/g' cnn.onnx >bad.onnx
 { cat net.onnx && printf '\072\011\142\007\012\005relu1'; } >two.onnx
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 --dropout=0.5 -o drop.onnx
 "$LOWERSET" model mlp --batch=0 --width=4 --size=4 --depth=24 -o deep.onnx
+"$LOWERSET" model vgg16_bn --batch=0 --width=1 --size=32 --classes=2 -o normed.onnx
 "$LOWERSET" model mlp --batch=0 --width=1024 --size=16 --depth=1 -o wide.onnx
 "$LOWERSET" model unet --width=2 --depth=1 --size=8 --batch=2 --classes=3 -o unet.onnx
 EFFORT="--plan-effort 1"
@@ -193,6 +194,7 @@ row "inspect" --quantize-frozen nf4:a "lora.onnx --lora r=2:a"
 row "$BUILD" --head-chunks 2 "$NET"
 row "$BUILD" --segments - "gpt.onnx --batch 2 $EFFORT"
 row "$BUILD" --bn frozen "$CNN"
+row "$BUILD" --drop-bias - "normed.onnx --batch 2 --plan-effort 1"
 row "compile" --bn-var torch "$CNN -q"        # the option also silences a warning
 row "$BUILD" --bn-var torch "$CNN -d all" onnx
 row "$BUILD" --dropout off "drop.onnx --batch 2 $EFFORT"
