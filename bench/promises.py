@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""./dev bench promises: what recomputation and parallel training must not change, measured here, and
-in PyTorch where PYTHON (or python3) has torch.
+"""./dev bench promises: what recomputation and parallel training must not change, measured here,
+and in PyTorch where PYTHON (or python3) has torch.
 
 usage: promises.py BUILD-FOLDER [--no-torch] [--quick] [--only ROW,...] [--out PAGE.md]
 
@@ -41,8 +41,8 @@ class Here:
         run([self.lowerset, "model", *words.split(), "-o", f"{name}.onnx"], self.folder)
 
     def plan(self, net, *options):
-        return json.loads(run([self.lowerset, "plan", f"{net}.onnx", "-q", "--json", *self.quick[2:],
-                               *options], self.folder))
+        return json.loads(run([self.lowerset, "plan", f"{net}.onnx", "-q", "--json",
+                               *self.quick[2:], *options], self.folder))
 
     def compile(self, net, program, *options):
         run([self.lowerset, "compile", f"{net}.onnx", "-q", *self.quick, *options, "-o", program],
@@ -203,7 +203,8 @@ WHAT = {
     "bits": ("Recomputation changes no bit",
              "all values after 3 updates, within budgets and without"),
     "monotone": ("A smaller budget never takes more memory", "plans from all memory to the least"),
-    "bytes": ("The budget is kept to the byte", "bytes that steps use, and bytes that were planned"),
+    "bytes": ("The budget is kept to the byte",
+              "bytes that steps use, and bytes that were planned"),
     "resume": ("A resumed run equals an unbroken one", "6 updates, and 3 + 3 of a saved run"),
     "accumulation": ("Parts of a batch make the gradient of the batch",
                      f"{PARTS} parts of which 4, 1, 0 and 1 labels count, and the whole batch"),

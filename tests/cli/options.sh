@@ -123,7 +123,7 @@ sed 's/Relu/Rexu/g; s/Gemm/Gexx/g' cnn.onnx >bad.onnx
 { cat net.onnx && printf '\072\011\142\007\012\005relu1'; } >two.onnx
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 --dropout=0.5 -o drop.onnx
 "$LOWERSET" model mlp --batch=0 --width=4 --size=4 --depth=24 -o deep.onnx
-"$LOWERSET" model vgg16_bn --batch=0 --width=1 --size=32 --classes=2 -o normed.onnx
+"$LOWERSET" model unet --batch=0 --width=2 --depth=1 --size=8 --bias=on -o normed.onnx
 "$LOWERSET" model mlp --batch=0 --width=1024 --size=16 --depth=1 -o wide.onnx
 "$LOWERSET" model unet --width=2 --depth=1 --size=8 --batch=2 --classes=3 -o unet.onnx
 EFFORT="--plan-effort 1"
@@ -378,6 +378,7 @@ row "model" --head untied "$GPT"
 row "model" --stem cifar "resnet18 --width=2 --size=32 -o new/m"
 row "model" --up bilinear "$UNET"
 row "model" --pad valid "unet --width=2 --depth=1 --size=32 -o new/m"
+row "model" --bias on "$UNET"
 row "model" --bn on "vgg16 --width=1 --size=32 --weights=none -o new/m"
 row "model" -v - "$MLP"
 row "model" -o new/n "mlp --width=8 --size=4"
