@@ -51,7 +51,8 @@ close_to() {
         || fail "$1: $2, with biases $3"
 }
 
-"$lowerset" model unet --width=3 --depth=2 --size=16 --bias=on --dropout=0.2 -o net.onnx >said 2>&1 \
+"$lowerset" model unet --width=3 --depth=2 --size=16 --bias=on --dropout=0.2 -o net.onnx \
+    >said 2>&1 \
     || fail "model"
 # In doubles, as few elements make a statistic here, and rounding is amplified.
 trained with --precision f64
