@@ -133,26 +133,35 @@ def monotone():
             f"{over} of 9 keep more than their part")
 
 
-def resume(folder):
+def resumed(folder, whole, with_random):
+    """Elements that differ after 3 + 3 updates; with_random: of which the state was kept, too."""
     path = os.path.join(folder, "state.pt")
     torch.manual_seed(3)
-    whole = net()
-    trained(whole, 6)
     half = net()
+    torch.manual_seed(3)
     optimizer = trained(half, 3)
-    torch.save({"net": half.state_dict(), "optimizer": optimizer.state_dict()}, path)
-    torch.manual_seed(4)                # another process
+    torch.save({"net": half.state_dict(), "optimizer": optimizer.state_dict(),
+                "random": torch.get_rng_state()}, path)
     state = torch.load(path)
     again = net(5)
     again.load_state_dict(state["net"])
-    torch.manual_seed(4)
+    torch.manual_seed(4)                # another process
+    if with_random:
+        torch.set_rng_state(state["random"])
     optimizer = torch.optim.SGD(again.parameters(), lr=0.01, momentum=0.9)
     optimizer.load_state_dict(state["optimizer"])
     trained(again, 3, optimizer)
-    wrong, total = differ([p.detach() for p in again.parameters()],
-                          [p.detach() for p in whole.parameters()])
-    return (f"{wrong:,} of {total:,} elements differ: `state_dict` of net and optimizer have no "
-            "state of random numbers")
+    return differ([p.detach() for p in again.parameters()],
+                  [p.detach() for p in whole.parameters()])
+
+
+def resume(folder):
+    whole = net()
+    torch.manual_seed(3)
+    trained(whole, 6)
+    (wrong, total), (left, _) = (resumed(folder, whole, kept) for kept in (False, True))
+    return (f"{wrong:,} of {total:,} elements differ with `state_dict` of net and optimizer; "
+            f"{left:,} where `get_rng_state` is kept by hand, too")
 
 
 def uneven():

@@ -20,10 +20,12 @@ typedef struct Drop {
     int64_t elements;
 } Drop;
 
+/* Adds a bias to each channel, which is axis 1: a product adds it to its columns. */
 static bool adds_bias(const LsGraph *g, LsNodeId n)
 {
     const LsOpCode op = g->node[n.i].op;
-    return (op == LS_OP_CONV || op == LS_OP_CONV_DX || op == LS_OP_MATMUL) && ls_is(ls_in(g, n, 2));
+    const bool product = op == LS_OP_MATMUL && ls_shape(g, ls_out(g, n, 0))->rank == 2;
+    return (product || op == LS_OP_CONV || op == LS_OP_CONV_DX) && ls_is(ls_in(g, n, 2));
 }
 
 static void count_reads(const LsGraph *g, uint32_t *reads)
