@@ -241,8 +241,8 @@ def table(rows, peer):
 def page(text):
     return f"""# What recomputation and parallel training must not change
 
-Made {time.strftime('%Y-%m-%d')} by `./dev bench promises --out docs/lab/promises.md` on
-{processor()}; do not edit. `PYTHON` names a Python with torch.
+Made {time.strftime('%Y-%m-%d')} by `./dev bench promises {" ".join(sys.argv[2:])}`
+on {processor()}; do not edit. `PYTHON` names a Python with torch.
 
 Every figure was measured: small networks were trained in the two ways that the row compares. The
 network of most rows is VGG-16 with batch norms and dropout, 4 channels wide. PyTorch's column does
