@@ -258,7 +258,8 @@ def lengths(here):
         seen.append((min(t for t, _ in times), times[0][1]))
     return [Row("a sample a row", "`--segments`, `--pack`", (1e3 * seen[0][0], 1e3 * seen[1][0]),
                 (off, on), "ms of the clock of an epoch of 96 samples of 5 to 60 tokens: "
-                f"{seen[0][1]} and {seen[1][1]} steps. All steps have the same shape, so that ranks wait for none")]
+                f"{seen[0][1]} and {seen[1][1]} steps. All steps have the same shape, so that "
+                "ranks wait for none")]
 
 
 def epoch_of(here, way):
