@@ -2,8 +2,8 @@
 """./dev seed guide: the thirteen techniques of PyTorch's performance tuning guide (Migacz, ECCV
 2020), each switched off and on where it can be measured here.
 
-usage: seed_guide.py BUILD-FOLDER [--threads N] [--steps N] [--rounds N] [--quick] [--only 1,6,...]
-                     [--out PAGE.md]
+usage: seed_guide.py BUILD-FOLDER [--threads N] [--steps N] [--rounds N] [--opt N] [--quick]
+                     [--only 1,6,...] [--out PAGE.md]
 
 A row has two programs, or two ways to run one, timed in turns: ms of a step (or of a sample, where
 the batches differ), and MiB of the plan. Where threads or processes run side by side, ms are those
@@ -44,7 +44,7 @@ class Here:
         self.lowerset = pathlib.Path(args.build).resolve() / "lowerset"
         self.folder = pathlib.Path(folder)
         self.args = args
-        self.quick = ["-O", "0"] if args.quick else []
+        self.quick = ["-O", "0" if args.quick else str(args.opt)]
         self.effort = ["--plan-effort", "1"] if args.quick else []
 
     def model(self, name, words):
@@ -330,7 +330,8 @@ def page(text, args, busy):
     return f"""# The techniques of a tuning guide
 
 Made {time.strftime('%Y-%m-%d')} by `./dev seed guide` on {processor()}, {args.threads}
-thread{'s' if args.threads > 1 else ''}; do not edit. At its start {busy} of {os.cpu_count()}
+thread{'s' if args.threads > 1 else ''}, compiled
+with -O{0 if args.quick else args.opt}; do not edit. At its start {busy} of {os.cpu_count()}
 processors were busy with other programs.
 
 The thirteen techniques of PyTorch's performance tuning guide, each off and on. *ms* is the least
@@ -349,6 +350,7 @@ def options():
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--steps", type=int, default=6, help="of a round, but for two at its start")
     p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--opt", type=int, default=3, help="optimisation of the C compiler")
     p.add_argument("--quick", action="store_true")
     p.add_argument("--only", default=",".join(map(str, range(1, 14))))
     p.add_argument("--out")
@@ -367,6 +369,8 @@ def main():
                 text.append(line(number, title, row))
                 good &= row.good
                 print(text[-1], flush=True)
+            if args.out:                # so far
+                pathlib.Path(args.out).write_text(page("\n".join(text), args, busy), "utf-8")
     return finish(args.out, page("\n".join(text), args, busy), good)
 
 
