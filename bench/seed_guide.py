@@ -326,13 +326,21 @@ def line(number, title, row):
             f"{'' if row.good else ' **wrong**'} |")
 
 
+def given():
+    """The options of this run, but for the page, which ./dev names."""
+    words = sys.argv[2:]
+    if "--out" in words:
+        at = words.index("--out")
+        words = words[:at] + words[at + 2:]
+    return "".join(f" {w}" for w in words)
+
+
 def page(text, args, busy):
     return f"""# The techniques of a tuning guide
 
-Made {time.strftime('%Y-%m-%d')} by `./dev seed guide` on {processor()}, {args.threads}
-thread{'s' if args.threads > 1 else ''}, compiled
-with -O{0 if args.quick else args.opt}; do not edit. At its start {busy} of {os.cpu_count()}
-processors were busy with other programs.
+Made {time.strftime('%Y-%m-%d')} by `./dev seed guide{given()}` on
+{processor()}, {args.threads} thread{'s' if args.threads > 1 else ''}; do not edit. At its start
+{busy} of {os.cpu_count()} processors were busy with other programs.
 
 The thirteen techniques of PyTorch's performance tuning guide, each off and on. *ms* is the least
 of {args.rounds} rounds in turns, of {args.steps} steps each, on synthetic data: of the clock in the
