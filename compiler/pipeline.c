@@ -6,6 +6,7 @@
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/per_sample/batch_mixing.h"
 #include "compiler/passes/channels_last.h"
+#include "compiler/passes/drop_bias.h"
 #include "compiler/per_sample/per_sample.h"
 #include "compiler/patterns/patterns.h"
 
@@ -60,6 +61,11 @@ static bool segments(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 static bool chunks(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     return ls_head_chunks(cx, g, &o->head);
+}
+
+static bool biases(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    return !o->drop_bias || ls_drop_bias(cx, g, &o->optimizer);
 }
 
 /* On the built-in machine, so that a program's bits do not depend on the one that it is made on. */
@@ -135,6 +141,7 @@ static bool ensemble(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 static const Stage stage[] = {
     {"patterns", false, patterns}, {"heads", false, heads},        {"loss", false, loss},
     {"segments", false, segments}, {"chunks", false, chunks},
+    {"biases", true, biases},
     {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"unpack", false, unpack},
     {"dce", false, dce},
     {"layout", false, layout},     {"residual", true, residual},

@@ -10,6 +10,7 @@ typedef struct LsPipelineOptions {
     LsLossOptions loss;
     const char *segments;       /* name of the input; NULL: each row is one sample */
     LsHeadChunks head;
+    bool drop_bias;             /* in front of batch norms (compiler/passes/drop_bias.h) */
     LsSampleGrads grads;
     LsEnsemble ensemble;
     LsOptimizerOptions optimizer;

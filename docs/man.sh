@@ -20,7 +20,7 @@ put_options() {
     $1 == "O" {
         print ".TP"
         tag = ($2 != "-" ? "\\fB" text($2) "\\fR, " : "") "\\fB" text($3) "\\fR"
-        print tag ($4 != "-" ? joint "\\fI" text($4) "\\fR" : "")
+        print tag ($4 != "-" ? ($4 ~ /^\[=/ ? "" : joint) "\\fI" text($4) "\\fR" : "")
         print text($5)
     }' joint="$1"
 }

@@ -30,6 +30,10 @@ help_rows() {
         brief = word[1] ~ /,$/ ? substr(word[1], 1, length(word[1]) - 1) : "-"
         name = word[1] ~ /,$/ ? word[2] : word[1]
         value = n > (word[1] ~ /,$/) + 1 ? word[n] : "-"
+        if (match(name, /\[=.*/)) {            # --name[=VALUE]
+            value = substr(name, RSTART)
+            name = substr(name, 1, RSTART - 1)
+        }
     }
     NR <= 2 { next }
     /^  (    )?-/ {

@@ -59,6 +59,7 @@ typedef struct LsBuild {
     LsArena *arena;
     int64_t batch;              /* 0: symbolic */
     LsDraw conv, linear;
+    bool norm_bias;             /* convolutions in front of batch norms have biases, too */
     double dropout;             /* probability; 0 leaves the nodes out */
     Onnx__NodeProto **node;     uint32_t nnode, cap_node;
     LsWeight *weight;           uint32_t nweight, cap_weight;

@@ -152,7 +152,7 @@ static void graph_of(LsBuild *b, const LsModelFile *f, Onnx__GraphProto *g)
 
 static uint8_t *pack_model(const LsModelFile *f, LsArena *arena, size_t *bytes)
 {
-    char domain[] = "", producer[] = "lowerset", version[] = "0.1.0";
+    char domain[] = "", producer[] = "lowerset", version[] = LS_VERSION;
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT, *list[] = {&opset};
     Onnx__ModelProto m = ONNX__MODEL_PROTO__INIT;
     opset.domain = domain;

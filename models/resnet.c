@@ -14,6 +14,7 @@ typedef struct Block { int64_t width, stride, dilation; bool bottleneck; } Block
 /* Number k of a block's convolutions, with its batch norm: "at.convK", "at.bnK". */
 static LsTensor conv_bn(LsBuild *b, const char *at, int k, LsTensor x, LsConv c)
 {
+    c.bias = b->norm_bias;
     x = ls_layer_conv(b, ls_build_name(b, "%s.conv%d", at, k), x, c);
     return ls_layer_batch_norm(b, ls_build_name(b, "%s.bn%d", at, k), x, 1e-5f);
 }
@@ -37,7 +38,8 @@ static LsTensor block(LsBuild *b, const char *at, LsTensor x, Block k)
     }
     if (x.dim[1] != y.dim[1] || k.stride != 1) {
         x = ls_layer_conv(b, ls_build_name(b, "%s.downsample.0", at), x,
-                          (LsConv){.out = y.dim[1], .kernel = 1, .stride = k.stride});
+                          (LsConv){.out = y.dim[1], .kernel = 1, .stride = k.stride,
+                                   .bias = b->norm_bias});
         x = ls_layer_batch_norm(b, ls_build_name(b, "%s.downsample.1", at), x, 1e-5f);
     }
     return relu(b, at, k.bottleneck ? 3 : 2, ls_layer_add(b, ls_build_name(b, "%s.add", at), y, x));
@@ -48,6 +50,7 @@ static LsTensor stem(LsBuild *b, const char *at, LsTensor x, LsResnetBody body)
     bool small = body.stem == LS_STEM_CIFAR;
     LsConv c = small ? (LsConv){.out = body.width, .kernel = 3, .pad = 1}
                      : (LsConv){.out = body.width, .kernel = 7, .stride = 2, .pad = 3};
+    c.bias = b->norm_bias;
     x = ls_layer_conv(b, ls_build_name(b, "%sconv1", at), x, c);
     x = ls_layer_batch_norm(b, ls_build_name(b, "%sbn1", at), x, 1e-5f);
     x = ls_layer_relu(b, ls_build_name(b, "%srelu", at), x);
@@ -79,6 +82,7 @@ LsTensor ls_zoo_resnet_body(LsBuild *b, const char *at, LsTensor x, LsResnetBody
 
 void ls_zoo_resnet(LsBuild *b, const LsModelRequest *r)
 {
+    b->norm_bias = r->value[LS_OPT_BIAS] == LS_BIAS_ON;
     LsResnetBody body = {r->model->variant, r->value[LS_OPT_WIDTH], (int)r->value[LS_OPT_STEM],
                          false};
     LsTensor x = ls_zoo_resnet_body(b, "", ls_zoo_image(b, r), body);

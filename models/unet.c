@@ -6,13 +6,14 @@
 
 enum { MOST_LEVELS = 8 };
 
-typedef struct Net { int64_t pad; bool bilinear, valid; } Net;
+typedef struct Net { int64_t pad; bool bilinear, valid, bias; } Net;
 
 /* Two 3x3 convolutions to `mid` and `out` channels: "at.double_conv.0" to ".5". */
 static LsTensor twice(LsBuild *b, const char *at, LsTensor x, Net net, int64_t mid, int64_t out)
 {
     for (int k = 0; k < 6; k += 3) {
-        LsConv c = {.out = k == 0 ? mid : out, .kernel = 3, .pad = net.pad};
+        LsConv c = {.out = k == 0 ? mid : out, .kernel = 3, .pad = net.pad,
+                    .bias = net.bias};
         x = ls_layer_conv(b, ls_build_name(b, "%s.double_conv.%d", at, k), x, c);
         x = ls_layer_batch_norm(b, ls_build_name(b, "%s.double_conv.%d", at, k + 1), x, 1e-5f);
         x = ls_layer_relu(b, ls_build_name(b, "%s.double_conv.%d", at, k + 2), x);
@@ -43,7 +44,8 @@ void ls_zoo_unet(LsBuild *b, const LsModelRequest *r)
     int64_t width = r->value[LS_OPT_WIDTH];
     int depth = (int)r->value[LS_OPT_DEPTH];
     bool valid = r->value[LS_OPT_PAD] == LS_PAD_VALID;
-    Net net = {valid ? 0 : 1, r->value[LS_OPT_UP] == LS_UP_BILINEAR, valid};
+    Net net = {valid ? 0 : 1, r->value[LS_OPT_UP] == LS_UP_BILINEAR, valid,
+               r->value[LS_OPT_BIAS] == LS_BIAS_ON};
     int64_t shrink = net.bilinear ? 2 : 1;  /* without a deconvolution nothing halves the channels
                                              * on the way up */
     LsTensor skip[MOST_LEVELS];

@@ -41,6 +41,7 @@ const LsModelOption ls_model_options[LS_NOPTS] = {
     [LS_OPT_PAD] = {"pad", "padding that keeps the size, or none, as in the paper", "same|valid", 0,
                     0},
     [LS_OPT_BN] = {"bn", "batch norm after the convolutions", "off|on", 0, 0},
+    [LS_OPT_BIAS] = {"bias", "biases of convolutions in front of batch norms", "off|on", 0, 0},
     [LS_OPT_HEAD] = {"head", "weights of the scores: the token embedding's, or separate",
                      "tied|untied", 0, 0},
 };
@@ -50,7 +51,7 @@ const LsModelOption ls_model_options[LS_NOPTS] = {
     [LS_OPT_CHANNELS] = (channels), [LS_OPT_CLASSES] = (classes)
 #define RESNET(variant) {"resnet" #variant, "residual network of " #variant " layers", \
     ls_zoo_resnet, variant, {IMAGES(224, 3, 1000), [LS_OPT_WIDTH] = 64, \
-    [LS_OPT_STEM] = LS_STEM_IMAGENET}}
+    [LS_OPT_STEM] = LS_STEM_IMAGENET, [LS_OPT_BIAS] = LS_BIAS_OFF}}
 #define DENSENET(variant, growth) {"densenet" #variant, \
     "densely connected network of " #variant " layers", ls_zoo_densenet, variant, \
     {IMAGES(224, 3, 1000), [LS_OPT_WIDTH] = (growth)}}
@@ -108,7 +109,7 @@ static const LsModel models[] = {
      ls_zoo_unet,
      0,
      {IMAGES(572, 3, 2), [LS_OPT_WIDTH] = 64, [LS_OPT_DEPTH] = 4, [LS_OPT_UP] = LS_UP_DECONV,
-      [LS_OPT_PAD] = LS_PAD_SAME}},
+      [LS_OPT_PAD] = LS_PAD_SAME, [LS_OPT_BIAS] = LS_BIAS_OFF}},
     VGG("vgg16", "VGG of 16 layers", 16, LS_BN_OFF),
     VGG("vgg16_bn", "VGG of 16 layers, with batch norm", 16, LS_BN_ON),
     VGG("vgg19", "VGG of 19 layers", 19, LS_BN_OFF),

@@ -8,6 +8,7 @@
 #include "cli/job/told_times.h"
 #include "cli/options/optimizer_spec.h"
 #include "cli/report/output.h"
+#include "cli/commands/plan_against.h"
 #include "cli/commands/plan_stages.h"
 #include "cli/report/precision_advice.h"
 #include "cli/report/rank_report.h"
@@ -16,7 +17,6 @@
 #include "compiler/ir/precision.h"
 #include "compiler/updates/trained_share.h"
 #include "scheduler/graph/dag_read.h"
-#include "scheduler/plan/plan_diff.h"
 #include "scheduler/plan/plan_json.h"
 #include "scheduler/plan/run_dependencies.h"
 #include "scheduler/report/memory_timeline.h"
@@ -208,6 +208,10 @@ static void print_memory(const LsJob *job)
                ls_job_step_ns(job) * 1e-6, ls_job_told_of(job), job->costs);
     if (!job->graph_file) {
         printf("  %s\n", ls_trained_share_text(job->train));
+        if (job->train->inert.biases > 0)
+            printf("  %" PRIu32 " biases of %" PRId64 " elements are not added in front of batch "
+                   "norms, and stay as they are\n",
+                   job->train->inert.biases, job->train->inert.elements);
         printf("  optimizer %s\n", ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind,
                                                            job->target.real_bytes));
         print_scaling(job);
@@ -223,34 +227,6 @@ static void print_memory(const LsJob *job)
         print_overlap(job);
     printf("  ");
     ls_view_turn(stdout, job->dag, &job->plan);
-}
-
-/* The earlier plan of --against, if any. 0 or the exit code. */
-static int read_earlier(LsJob *job, LsEarlier *then)
-{
-    char why[512];
-    const char *path = job->options->reports.against;
-    if (path == NULL || ls_earlier_read(job->cx.arena, path, then, why, sizeof why))
-        return 0;
-    fprintf(stderr, "lowerset: --against: '%s': %s\n", path, why);
-    return LS_EXIT_MODEL;
-}
-
-/* Prints the comparison in words, or adds it to the report of --json; returns the exit code. */
-static int compare(LsJob *job, const LsEarlier *then, double tolerance)
-{
-    FILE *to = job->options->reports.json ? stderr : stdout;
-    fprintf(to, "%sagainst %s\n", job->options->reports.json ? "" : "\n",
-            job->options->reports.against);
-    switch (ls_earlier_compare(job->cx.arena, to, then, job->dag, &job->plan, &job->report,
-                               tolerance, &job->report.against)) {
-    case LS_AGAINST_WORSE:
-        return LS_EXIT_CHECK;
-    case LS_AGAINST_OTHER:
-        return LS_EXIT_USAGE;
-    default:
-        return 0;
-    }
 }
 
 /* What members of an ensemble share in a step, as JSON; NULL: nothing. */
@@ -289,7 +265,7 @@ static int report(LsJob *job)
         job->report.shared = shared_json(job);
         job->report.tiles = tiles_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
-    } else {
+    } else if (!ls_against_has_stdout(o)) {
         ls_job_tell_people(job);
         print_memory(job);
         if (!ls_recompute_print(job))
@@ -326,10 +302,9 @@ int ls_plan_main(int argc, char **argv)
 {
     LsOptions o = {0};
     LsJob job;
-    LsEarlier then;
-    double tolerance;
+    LsAgainstPlan against;
     int code = ls_options_parse(&o, LS_CMD_PLAN, argc, argv);
-    code = code != 0 ? code : ls_options_tolerance(&o, &tolerance);
+    code = code != 0 ? code : ls_against_check(&o, &against);
     if (code != 0)
         return code;
     if (o.memory.max_batch)
@@ -344,19 +319,18 @@ int ls_plan_main(int argc, char **argv)
         return LS_EXIT_USAGE;
     }
     code = ls_job_start(&job, &o, true);
-    code = code != 0 ? code : read_earlier(&job, &then);
+    code = code != 0 ? code : ls_against_read(&job, &against);
     job.graph_file = ls_job_is_graph(o.model);
     job.compare = o.memory.strategy == NULL;
     if (code == 0)
         code = ls_job_plan(&job);
     job.report.of = job.of;
-    int verdict = code == 0 && o.reports.against != NULL && o.reports.json
-                      ? compare(&job, &then, tolerance)
-                      : 0;
+    /* the report of --json has the verdict; that for people ends with it */
+    int verdict = code == 0 && o.reports.json ? ls_against_report(&job, &against) : 0;
     if (code == 0)
         code = report(&job);
-    if (code == 0 && o.reports.against != NULL && !o.reports.json)
-        verdict = compare(&job, &then, tolerance);
+    if (code == 0 && !o.reports.json)
+        verdict = ls_against_report(&job, &against);
     code = code != 0 ? code : verdict;
     if (code == LS_EXIT_BUDGET && o.reports.json)
         ls_view_json(stdout, job.dag, NULL, &job.report);

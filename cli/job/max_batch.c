@@ -54,7 +54,8 @@ static int check(const LsOptions *o)
     if (o->parts.microbatches > 1)
         return usage("searches for the batch that fits at once: leave --microbatches out");
     if (o->reports.graph_json != NULL || o->reports.plan_json != NULL || o->reports.dot != NULL ||
-        o->reports.timeline != NULL || o->reports.page != NULL || o->reports.against != NULL)
+        o->reports.timeline != NULL || o->reports.page != NULL || o->reports.against != NULL
+        || o->reports.markdown != NULL || o->reports.update)
         return usage("writes no reports: run plan again with the --batch that it finds");
     if (ls_job_is_graph(o->model)) {
         fprintf(stderr, "lowerset: --max-batch: '%s' is a training graph, whose batch is fixed; "

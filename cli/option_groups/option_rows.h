@@ -6,6 +6,7 @@
 
 #define FLAG LS_OPTION_FLAG, 0, 0
 #define TEXT LS_OPTION_TEXT, 0, 0
+#define MAYBE LS_OPTION_MAYBE, 0, 0
 #define INTEGER(least, most) LS_OPTION_WHOLE, least, most
 #define LIST LS_OPTION_LIST, 0, 0
 #define GROUP(heading, rows) {heading, rows, sizeof rows / sizeof *rows}

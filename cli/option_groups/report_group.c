@@ -26,5 +26,11 @@ static const LsOption reports[] = {
      "compare with an earlier --plan-json or --json: exit 6 if cost, peak or gap got worse, 2 "
      "if PLAN.json is of another model or batch, or its costs of another machine, precision or "
      "number of threads"},
+    {"--markdown", NULL, "[=FILE]", MAYBE, AT(markdown), REPORT,
+     "with --against: the comparison as Markdown, for the summary of a CI job; without FILE on "
+     "stdout, in place of the report"},
+    {"--update", NULL, NULL, FLAG, AT(update), REPORT,
+     "with --against: PLAN.json becomes the plan of now, and exit 0, whatever got worse; it may be "
+     "new"},
 };
 const LsOptionGroup ls_reports_group = GROUP("Reports", reports);

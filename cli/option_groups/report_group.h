@@ -9,6 +9,8 @@ typedef struct LsReportGroup {
     bool json;
     const char *graph_json, *plan_json, *dot, *timeline, *page;
     const char *against, *tolerance;
+    const char *markdown;       /* NULL: not asked for; "": on stdout */
+    bool update;
 } LsReportGroup;
 extern const LsOptionGroup ls_reports_group;
 

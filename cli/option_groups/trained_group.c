@@ -39,6 +39,10 @@ static const LsOption norms[] = {
      "(default file)"},
     {"--bn-var", NULL, "onnx|torch", TEXT, AT(bn_var), BUILD,
      "running variance: population (ONNX) or unbiased (PyTorch) (default onnx)"},
+    {"--drop-bias", NULL, NULL, FLAG, AT(drop_bias), BUILD,
+     "do not add biases in front of batch norms with statistics of the batch, which take them off "
+     "again: less work, and the same results but for rounding; biases stay as they are, and "
+     "running means, evaluation and --export are those of the network with them"},
     {"--dropout", NULL, "file|on|off", TEXT, AT(dropout), BUILD,
      "dropouts that are active: as in the file (before opset 12: all), all, none (default file)"},
 };

@@ -17,6 +17,7 @@ extern const LsOptionGroup ls_trained_group;
 /* What depends on training or evaluation. */
 typedef struct LsModeGroup {
     const char *bn, *bn_var, *dropout;
+    bool drop_bias;
 } LsModeGroup;
 extern const LsOptionGroup ls_norms_group;
 

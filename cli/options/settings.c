@@ -352,7 +352,7 @@ static int rank_options(const LsOptions *o, const LsPipelineOptions *p)
 
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
 {
-    *p = (LsPipelineOptions){0};
+    *p = (LsPipelineOptions){.drop_bias = o->norms.drop_bias};
     int code = dump_options(o, p);
     code = code != 0 ? code : level_options(o);
     code = code != 0 ? code : ls_settings_import(cx, o, &p->import);

@@ -155,6 +155,9 @@ typedef struct LsEnsembleForm {
     bool same_draws;            /* random numbers are those of the run, not of the member */
 } LsEnsembleForm;
 
+/* --drop-bias: biases that training does not add (compiler/passes/drop_bias.h). */
+typedef struct LsInert { uint32_t biases; int64_t elements; } LsInert;
+
 /* --ranks: the graph is that of a micro-batch on one of several processes, each of which runs a
  * block of an update's micro-batches. Sums of gradients are added up over the ranks, and then the
  * graph `updates` runs: on slices of the parameters, or on whole ones.
@@ -199,6 +202,7 @@ typedef struct LsGraph {
                                  * are */
     LsMixing mixing;
     LsEnsembleForm ensemble;
+    LsInert inert;
     LsRankForm rank;
     LsSource source;
     int64_t folded;             /* elements of constants made so far

@@ -108,6 +108,12 @@ static bool append(LsList *list, const char *value, char *why)
     return true;
 }
 
+/* Whether a value, if any, stands behind a '=' in the same word: the help then has "[=VALUE]". */
+static bool joins_its_value(const LsOption *op)
+{
+    return op->kind == LS_OPTION_AMOUNT || op->kind == LS_OPTION_MAYBE;
+}
+
 static bool store(void *field, const LsOption *op, const char *value, char *why)
 {
     switch (op->kind) {
@@ -117,6 +123,9 @@ static bool store(void *field, const LsOption *op, const char *value, char *why)
     case LS_OPTION_TEXT:
     case LS_OPTION_OUTPUT:
         *(const char **)field = value;
+        return true;
+    case LS_OPTION_MAYBE:
+        *(const char **)field = value != NULL ? value : "";
         return true;
     case LS_OPTION_LIST:
         return append(field, value, why);
@@ -170,13 +179,15 @@ const LsOption *ls_option_take(const LsOptionTable *t, void *fields, const char 
     }
     if (op == NULL)
         return unknown(t, argv[*i], why);
-    bool needs = op->kind != LS_OPTION_FLAG && op->kind != LS_OPTION_AMOUNT;
+    bool needs = op->kind != LS_OPTION_FLAG && !joins_its_value(op);
     if (op->kind == LS_OPTION_FLAG && value != NULL)
         return refuse(why, "%s takes no value", op->name), NULL;
     if (needs && value == NULL && *i + 1 < argc)
         value = argv[++*i];
     if (needs && (value == NULL || *value == '\0'))
         return refuse(why, "%s needs %s", op->name, op->arg), NULL;
+    if (op->kind == LS_OPTION_MAYBE && value != NULL && *value == '\0')
+        return refuse(why, "%s= needs a value; alone it has none", op->name), NULL;
     return is_first(t, op, value, given, why) && store((char *)fields + op->at, op, value, why)
                ? op
                : NULL;
@@ -209,7 +220,7 @@ static void put_option(FILE *to, const LsOption *op, bool briefs)
                      op->brief != NULL ? ", "
                      : briefs          ? "  "
                                        : "",
-                     op->name, op->arg != NULL && op->kind != LS_OPTION_AMOUNT ? " " : "",
+                     op->name, op->arg != NULL && !joins_its_value(op) ? " " : "",
                      op->arg != NULL ? op->arg : "");
     fprintf(to, "  %-*s ", FROM - 3, left);
     if (n > FROM - 3)

@@ -16,6 +16,7 @@ typedef enum {
     LS_OPTION_FLAG,             /* bool */
     LS_OPTION_TEXT,             /* const char *, never empty */
     LS_OPTION_OUTPUT,           /* the same, the name of an output file */
+    LS_OPTION_MAYBE,            /* the same; the value needs a '=', and is "" without */
     LS_OPTION_WHOLE,            /* int64_t, `least` to `most` */
     LS_OPTION_WHOLE_OR_ANY,     /* the same, or the word any: LS_OPTION_ANY */
     LS_OPTION_AMOUNT,           /* the same; the value needs a '=', and is -1 without */

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_print.h"
+#include <cjson/cJSON.h>
+
 #include "base/read_file.h"
 
 static const double exactly = 9007199254740992.0;       /* 2^53: doubles hold all integers up to
@@ -67,6 +68,23 @@ static bool get_runs(LsArena *arena, const cJSON *steps, LsEarlier *out, const L
     return true;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t count_again(LsArena *arena, const LsEarlier *of)
+{
+    int64_t *node = ls_arena_alloc(arena, of->nrun + 1u, sizeof *node), again = 0;
+    if (of->nrun > 0)
+        memcpy(node, of->node, of->nrun * sizeof *node);
+    qsort(node, of->nrun, sizeof *node, by_number);
+    for (uint32_t k = 1; k < of->nrun; k++)
+        again += node[k] == node[k - 1];
+    return again;
+}
+
 static const char *word(LsArena *arena, const cJSON *root, const char *key)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, key);
@@ -101,7 +119,10 @@ static bool get_schedule(LsArena *arena, const cJSON *root, LsEarlier *out, cons
     out->budget = bytes(claims, "budget");
     if (out->cost < 0 || (out->arena < 0 && out->live_peak < 0))
         return ls_why(why, "'claims' has no cost or no peak to compare with");
-    return get_runs(arena, steps, out, why);
+    if (!get_runs(arena, steps, out, why))
+        return false;
+    out->again = count_again(arena, out);
+    return true;
 }
 
 static bool get_any(LsArena *arena, const cJSON *root, LsEarlier *out, const LsWhy *why)
@@ -121,6 +142,7 @@ static bool get_any(LsArena *arena, const cJSON *root, LsEarlier *out, const LsW
     out->live_peak = bytes(root, "live_peak_bytes");
     out->arena = bytes(root, "arena_bytes");
     out->budget = bytes(root, "arena_budget_bytes");
+    out->again = bytes(root, "recomputed_runs");
     if (number(root, "schema") != 1 || out->cost < 0 || out->arena < 0)
         return ls_why(why, "neither a lowerset-schedule, as --plan-json writes it, nor the "
                       "summary that --json prints");
@@ -138,45 +160,26 @@ bool ls_earlier_read(LsArena *arena, const char *path, LsEarlier *out, char *why
     return ok;
 }
 
-typedef struct Comparison {
-    FILE *to;
-    double tolerance;
-    cJSON *figures;             /* an object: for each figure, then, now and verdict */
-    bool worse;
-} Comparison;
-
-static void add_figure(Comparison *c, const char *key, double then, double now, const char *word)
+/* Adds a figure. then < 0: not stated. */
+static void add(LsPlanDiff *d, const char *what, const char *key, LsFigureUnit unit, double then,
+                double now)
 {
-    cJSON *o = cJSON_AddObjectToObject(c->figures, key);
-    if (then >= 0)
-        cJSON_AddNumberToObject(o, "then", then);
-    cJSON_AddNumberToObject(o, "now", now);
-    cJSON_AddStringToObject(o, "verdict", word);
-}
-
-/* Prints one line. gap: compared by difference; other figures by ratio. */
-static void line(Comparison *c, const char *what, const char *key, double then, double now,
-                 bool gap)
-{
-    enum { ROUNDING = 1000000000 };     /* for sums in another order, which differ in their last
-                                         * digits */
-    FILE *to = c->to;
-    double change = gap ? now - then : then > 0 ? now / then - 1 : now > 0 ? INFINITY : 0;
-    if (then < 0) {
-        fprintf(to, "  %-10s %22s -> %.*f%s\n", what, "?", gap ? 2 : 0, gap ? 100 * now : now,
-                gap ? " %" : "");
-        add_figure(c, key, then, now, "unknown");
+    static const double rounding = 1e-9;        /* sums in another order differ in their last
+                                                 * digits */
+    LsPlanFigure *f = &d->figure[d->nfigure++];
+    const bool part = unit == LS_FIGURE_PART, judged = unit != LS_FIGURE_RUNS;
+    const double change = part ? now - then : then > 0 ? now / then - 1 : now > 0 ? INFINITY : 0;
+    *f = (LsPlanFigure){.what = what, .key = key, .unit = unit, .then = then, .now = now,
+                        .change = change, .verdict = "unknown"};
+    if (then < 0)
         return;
-    }
-    bool worse = change > c->tolerance + 1.0 / ROUNDING;
-    const char *word = worse ? "worse" : change > 1.0 / ROUNDING ? "within the tolerance"
-                     : change < -1.0 / ROUNDING ? "better" : "the same";
-    if (gap)
-        fprintf(to, "  %-10s %20.2f %% -> %.2f %%  %s\n", what, 100 * then, 100 * now, word);
-    else
-        fprintf(to, "  %-10s %22.0f -> %.0f  %+.2f %%  %s\n", what, then, now, 100 * change, word);
-    add_figure(c, key, then, now, word);
-    c->worse |= worse;
+    f->worse = judged && change > d->tolerance + rounding;
+    f->verdict = f->worse             ? "worse"
+                 : change > rounding  ? judged ? "within the tolerance" : "more"
+                 : change < -rounding ? judged ? "better" : "fewer"
+                                      : "the same";
+    if (f->worse)
+        d->verdict = LS_AGAINST_WORSE;
 }
 
 static const char *name_of(const LsDag *g, const char *name, int64_t node)
@@ -186,34 +189,32 @@ static const char *name_of(const LsDag *g, const char *name, int64_t node)
     return name != NULL ? name : "?";
 }
 
-static void tell_parting(FILE *to, const LsEarlier *then, const LsDag *g, const LsPlan *plan)
+/* The first run at which the plans differ, as a sentence. */
+static const char *parting(LsArena *arena, const LsEarlier *then, const LsDag *g,
+                           const LsPlan *plan)
 {
     uint32_t run = 0, step = 0;
     for (; step < plan->nstep; step++) {
         const LsPlanStep *s = &plan->step[step];
         if (s->free)
             continue;
-        if (run == then->nrun) {
-            fprintf(to, "  the plans part at run %" PRIu32 ", step %" PRIu32 ": nothing more then, "
-                    "'%s' now\n", run + 1, step, g->node[s->id].name);
-            return;
-        }
+        if (run == then->nrun)
+            return ls_arena_printf(arena, "the plans part at run %" PRIu32 ", step %" PRIu32
+                                   ": nothing more then, '%s' now",
+                                   run + 1, step, g->node[s->id].name);
         const char *old = name_of(g, then->name[run], then->node[run]);
-        if (strcmp(old, name_of(g, NULL, s->id)) != 0 || then->node[run] != s->id) {
-            fprintf(to, "  the plans part at run %" PRIu32 ", step %" PRIu32 ": '%s' (node %" PRId64
-                    ") then, '%s' (node %" PRIu32 ")%s now\n", run + 1, step, old, then->node[run],
-                    name_of(g, NULL, s->id), s->id, s->again ? " again" : "");
-            return;
-        }
+        if (strcmp(old, name_of(g, NULL, s->id)) != 0 || then->node[run] != s->id)
+            return ls_arena_printf(arena, "the plans part at run %" PRIu32 ", step %" PRIu32
+                                   ": '%s' (node %" PRId64 ") then, '%s' (node %" PRIu32 ")%s now",
+                                   run + 1, step, old, then->node[run], name_of(g, NULL, s->id),
+                                   s->id, s->again ? " again" : "");
         run++;
     }
-    if (run < then->nrun)
-        fprintf(to,
-                "  the plans part at run %" PRIu32 ": '%s' (node %" PRId64 ") then, nothing "
-                "more now\n",
-                run + 1, name_of(g, then->name[run], then->node[run]), then->node[run]);
-    else
-        fprintf(to, "  the plans run the same nodes in the same order\n");
+    if (run == then->nrun)
+        return "the plans run the same nodes in the same order";
+    return ls_arena_printf(arena, "the plans part at run %" PRIu32 ": '%s' (node %" PRId64
+                           ") then, nothing more now",
+                           run + 1, name_of(g, then->name[run], then->node[run]), then->node[run]);
 }
 
 /* Returns a graph's name without folders: a model's graph is named after its path. */
@@ -254,43 +255,27 @@ static const char *costs_differ(LsArena *arena, const LsCostsOf *then, const LsC
     return NULL;
 }
 
-static void compare_figures(Comparison *c, const LsEarlier *then, const LsPlan *plan,
-                            const LsPlanReport *report)
+LsPlanDiff ls_earlier_compare(LsArena *arena, const LsEarlier *then, const LsDag *g,
+                              const LsPlan *plan, const LsPlanReport *report, double tolerance)
 {
-    bool proven = then->bound >= 0 && then->base_cost > 0;
-    double gap = proven ? (then->cost - then->bound) / then->base_cost : -1;
-    line(c, "cost", "cost", then->cost, plan->cost, false);
-    line(c, "live peak", "live_peak_bytes", (double)then->live_peak, (double)plan->live_peak,
-         false);
-    line(c, "arena", "arena_bytes", (double)then->arena, (double)plan->arena, false);
-    line(c, "gap", "gap", gap, ls_plan_gap(plan, report), true);
-}
-
-LsAgainst ls_earlier_compare(LsArena *arena, FILE *to, const LsEarlier *then, const LsDag *g,
-                             const LsPlan *plan, const LsPlanReport *report, double tolerance,
-                             const char **json)
-{
-    cJSON *root = cJSON_CreateObject();
-    const char *other = mismatch(arena, then, g, plan->base_cost);
-    if (other == NULL)
-        other = costs_differ(arena, &then->of, &report->of);
-    if (other != NULL) {
-        fprintf(to, "  not comparable: %s\n", other);
-        cJSON_AddStringToObject(root, "verdict", "not comparable");
-        cJSON_AddStringToObject(root, "why", other);
-        *json = ls_json_line(arena, root);
-        return LS_AGAINST_OTHER;
+    const bool proven = then->bound >= 0 && then->base_cost > 0;
+    const double over = proven ? fmax(then->cost - then->bound, 0) / then->base_cost : -1;
+    LsPlanDiff d = {.tolerance = tolerance, .other = mismatch(arena, then, g, plan->base_cost),
+                    .budget_then = then->budget, .budget_now = report->budget};
+    if (d.other == NULL)
+        d.other = costs_differ(arena, &then->of, &report->of);
+    if (d.other != NULL) {
+        d.verdict = LS_AGAINST_OTHER;
+        return d;
     }
-    Comparison c = {.to = to, .tolerance = tolerance, .figures = cJSON_CreateObject()};
-    compare_figures(&c, then, plan, report);
-    if ((then->budget > 0 || report->budget > 0) && then->budget != report->budget)
-        fprintf(to, "  the arena budgets differ: %" PRId64 " -> %" PRId64 " bytes\n",
-                then->budget, report->budget);
+    add(&d, "cost", "cost", LS_FIGURE_NS, then->cost, plan->cost);
+    add(&d, "live peak", "live_peak_bytes", LS_FIGURE_BYTES, (double)then->live_peak,
+        (double)plan->live_peak);
+    add(&d, "arena", "arena_bytes", LS_FIGURE_BYTES, (double)then->arena, (double)plan->arena);
+    add(&d, "gap", "gap", LS_FIGURE_PART, over, ls_plan_gap(plan, report));
+    add(&d, "again", "recomputed_runs", LS_FIGURE_RUNS, (double)then->again,
+        ls_plan_turn(g, plan).all.runs);
     if (then->nrun > 0)
-        tell_parting(to, then, g, plan);
-    cJSON_AddStringToObject(root, "verdict", c.worse ? "worse" : "no worse");
-    cJSON_AddNumberToObject(root, "tolerance", tolerance);
-    cJSON_AddItemToObject(root, "figures", c.figures);
-    *json = ls_json_line(arena, root);
-    return c.worse ? LS_AGAINST_WORSE : LS_AGAINST_NO_WORSE;
+        d.parting = parting(arena, then, g, plan);
+    return d;
 }

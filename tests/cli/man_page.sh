@@ -16,7 +16,7 @@ awk -v out="$out" '/^\.S[SH] / { to = $1 == ".SS" ? $3 : "" } to != "" { print >
 "$lowerset" help --table >"$out/table"
 [ "$(wc -l <"$out/table")" -gt 100 ] || fail "there is no table of options"
 while read -r command option; do
-    grep -q -e "^\([^ ]*, \)*$option\([= ]\|\$\)" -e "^lowerset $command.* $option " \
+    grep -q -e "^\([^ ]*, \)*$option\([= []\|\$\)" -e "^lowerset $command.* $option " \
         "$out/of-$command" \
         || [ "$command $option" = "model --list" ] || fail "$command $option is not in the page"
 done <"$out/table"

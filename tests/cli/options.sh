@@ -123,6 +123,7 @@ sed 's/Relu/Rexu/g; s/Gemm/Gexx/g' cnn.onnx >bad.onnx
 { cat net.onnx && printf '\072\011\142\007\012\005relu1'; } >two.onnx
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 --dropout=0.5 -o drop.onnx
 "$LOWERSET" model mlp --batch=0 --width=4 --size=4 --depth=24 -o deep.onnx
+"$LOWERSET" model unet --batch=0 --width=2 --depth=1 --size=8 --bias=on -o normed.onnx
 "$LOWERSET" model mlp --batch=0 --width=1024 --size=16 --depth=1 -o wide.onnx
 "$LOWERSET" model unet --width=2 --depth=1 --size=8 --batch=2 --classes=3 -o unet.onnx
 EFFORT="--plan-effort 1"
@@ -194,6 +195,7 @@ row "$BUILD" --head-chunks 2 "$NET"
 row "$BUILD" --tiles 2@1KiB "$CNN"
 row "$BUILD" --segments - "gpt.onnx --batch 2 $EFFORT"
 row "$BUILD" --bn frozen "$CNN"
+row "$BUILD" --drop-bias - "normed.onnx --batch 2 --plan-effort 1"
 row "compile" --bn-var torch "$CNN -q"        # the option also silences a warning
 row "$BUILD" --bn-var torch "$CNN -d all" onnx
 row "$BUILD" --dropout off "drop.onnx --batch 2 $EFFORT"
@@ -288,6 +290,8 @@ row "check" --json - "$NET"
 "$LOWERSET" plan $CNN --plan-json easy.json >made.txt 2>&1
 row "plan" --tolerance 900% "$CNN --budget min --against easy.json"
 row "plan" --against plan.json "$NET"
+row "plan" --markdown - "$CNN --against easy.json"
+row "plan" --update - "$CNN --budget min --against easy.json"
 row "plan" --graph-json new/f.json "$NET"
 row "plan" --plan-json new/f.json "$NET"
 row "plan" --timeline new/f.csv "$NET"
@@ -375,6 +379,7 @@ row "model" --head untied "$GPT"
 row "model" --stem cifar "resnet18 --width=2 --size=32 -o new/m"
 row "model" --up bilinear "$UNET"
 row "model" --pad valid "unet --width=2 --depth=1 --size=32 -o new/m"
+row "model" --bias on "$UNET"
 row "model" --bn on "vgg16 --width=1 --size=32 --weights=none -o new/m"
 row "model" -v - "$MLP"
 row "model" -o new/n "mlp --width=8 --size=4"

@@ -171,6 +171,10 @@ for o in "--cc cc" "-march native" "-O 1"; do
     refuses 2 "is for --measure" sweep net.onnx $o
 done
 plan 2 "--tolerance is for --against" --tolerance 1%
+plan 2 "--markdown is for --against" --markdown
+plan 2 "--update is for --against" --update
+plan 2 "--markdown= needs a value" --markdown= --against net.onnx
+plan 2 "both write to stdout" --json --markdown --against net.onnx
 for o in "--from 20%" "--points 3" "--strategies auto" --measure "--keep x" "--recompute all"; do
     refuses 2 "--table takes no ${o%% *}" sweep net.onnx --table $o
 done

@@ -6,7 +6,7 @@
 #include "tests/support/suite.h"
 
 #include "scheduler/plan/plan_audit.h"
-#include "scheduler/plan/plan_diff.h"
+#include "scheduler/report/plan_diff_text.h"
 #include "scheduler/plan/plan_json.h"
 #include "scheduler/report/plan_view.h"
 
@@ -115,8 +115,7 @@ static void try_earlier(const unsigned char *bytes, size_t n, uint64_t round, Di
 {
     LsArena *own = ls_arena_new();
     LsEarlier then;
-    const char *json = NULL;
-    char *text = NULL;
+    char *text = NULL, *markdown = NULL;
     FILE *f = fopen("v.json", "wb");
     ck_assert(f != NULL && fwrite(bytes, 1, n, f) == n && fclose(f) == 0);
     free(begin(bytes, n));
@@ -124,10 +123,15 @@ static void try_earlier(const unsigned char *bytes, size_t n, uint64_t round, Di
     end(ok, round);
     (void)d;
     if (ok) {
-        TEXT(text, ls_earlier_compare(own, to, &then, g, &plan, &report, 0.01, &json));
-        ck_assert(text[0] != '\0' && json[0] == '{');
+        const LsPlanDiff diff = ls_earlier_compare(own, &then, g, &plan, &report, 0.01);
+        const LsDiffFacts facts = {"g.onnx", "v.json", "cpu", NULL, false};
+        TEXT(text, ls_plan_diff_print(to, &diff));
+        TEXT(markdown, ls_plan_diff_markdown(to, &diff, &facts));
+        ck_assert(text[0] != '\0' && markdown[0] == '#');
+        ck_assert(ls_plan_diff_json(own, &diff)[0] == '{');
     }
     free(text);
+    free(markdown);
     ls_arena_free(own);
 }
 
