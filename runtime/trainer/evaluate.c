@@ -152,6 +152,22 @@ static bool can_judge(const LsProgram *p, LsJudge *j)
                   == ls_tensor_count(label) / copies(label) * t->dim[p->target.class_axis];
 }
 
+void ls_score_add(LsScore *s, const char *name, double value, bool higher)
+{
+    if (s->nmetric < LS_METRICS)
+        s->metric[s->nmetric++] = (LsMetric){name, value, higher};
+}
+
+const LsMetric *ls_score_metric(const LsScore *s, const char *name)
+{
+    for (int k = 0; k < s->nmetric; k++) {
+        const char *has = s->metric[k].name;
+        if (strcmp(has, name) == 0 || (strncmp(has, "val_", 4) == 0 && strcmp(has + 4, name) == 0))
+            return &s->metric[k];
+    }
+    return NULL;
+}
+
 bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data,
                  const LsHook *extra, int nextra, const volatile sig_atomic_t *stop, LsScore *score,
                  LsError *e)
@@ -192,5 +208,8 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDatas
     ls_member_state_judged(members);
     score->whole = score->samples == data->samples;
     score->loss = ls_mean(&mean);
+    ls_score_add(score, "val_loss", score->loss, false);
+    if (score->judged > 0)
+        ls_score_add(score, "val_accuracy", (double)score->right / (double)score->judged, true);
     return true;
 }
