@@ -3,6 +3,7 @@
 #include "runtime/trainer/epoch_report.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/update_loss.h"
+#include "runtime/trainer/validation.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -107,12 +108,17 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
 {
     LsScore s;
     LsHook hook[LS_PART_HOOKS];
+    LsProgress bar = t->reports.progress;       /* with a rate of its own */
     int n = 0;
+    bar.rate = 0;
+    bar.last_done = 0;
     if (t->o.eval)
         n = ls_part_hooks(t, &t->p->phase.eval, true, hook);
-    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members,
-                     t->feed.val.p ? &t->feed.val : &t->feed.train, hook, n, t->ending.signal, &s,
-                     e))
+    const bool ok = ls_evaluate(&t->engine, &t->feed.loader, &t->members,
+                                t->feed.val.p ? &t->feed.val : &t->feed.train, hook, n,
+                                t->ending.signal, &bar, &s, e);
+    ls_progress_clear(&bar);
+    if (!ok)
         return false;
     if (!s.whole) {
         printf("  evaluation interrupted");
@@ -138,7 +144,7 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
         if (s.judged)
             printf(" (%.4f)", (double)t->members.right[k] / (double)s.judged);
     }
-    return true;
+    return t->o.eval || ls_validation_take(t, &s, e);
 }
 
 static void report_epsilon(LsTrainer *t)
@@ -148,7 +154,8 @@ static void report_epsilon(LsTrainer *t)
     ls_log_privacy(&t->reports.log, t->place.update, t->place.epoch, epsilon, t->p->privacy.delta);
 }
 
-bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
+/* The line of a result, with an evaluation. */
+static bool report(LsTrainer *t, bool whole, LsError *e)
 {
     bool ok = true;
     ls_progress_clear(&t->reports.progress);
@@ -158,7 +165,6 @@ bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
     for (int64_t k = 0; k < t->members.n; k++) {
         printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7,
                t->epoch.has_loss ? ls_mean(&t->members.of_epoch[k]) : t->members.loss[k]);
-        t->members.of_epoch[k] = (LsMean){0};
     }
     if (ls_is_private(t->p))
         report_epsilon(t);
@@ -168,7 +174,17 @@ bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
     }
     printf("\n");
     fflush(stdout);
+    return ok;
+}
+
+bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
+{
+    const bool ok = report(t, whole, e);
+    for (int64_t k = 0; k < t->members.n; k++)
+        t->members.of_epoch[k] = (LsMean){0};
     t->epoch.mean = (LsMean){0};
     t->epoch.has_loss = false;
     return ok;
 }
+
+bool ls_train_amid_epoch(LsTrainer *t, LsError *e) { return report(t, false, e); }

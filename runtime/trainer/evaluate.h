@@ -3,6 +3,7 @@
 #define LS_RUNTIME_TRAINER_EVALUATE_H
 
 #include "runtime/trainer/member_state.h"
+#include "runtime/watch/progress.h"
 
 #include <signal.h>
 
@@ -20,7 +21,8 @@ typedef struct LsScore {
     int64_t samples;
     int64_t right, judged;      /* correct predictions, all predictions; judged = 0: no
                                  * classification */
-    bool whole;                 /* false: *stop ended it before the last batch */
+    bool whole;                 /* false: *stop ended it before the last batch that it was to take
+                                 * (LsDataset.limit) */
     LsMetric metric[LS_METRICS];        /* all of them, val_loss first */
     int nmetric;
 } LsScore;
@@ -32,9 +34,9 @@ const LsMetric *ls_score_metric(const LsScore *s, const char *name);
 
 /* Ends the loader's pass. The `extra` hooks are called too. Of an ensemble the loss is the mean of
  * the members' losses, and a prediction is that of the mean of their probabilities; `members` gets
- * those of each (else it is empty). */
+ * those of each (else it is empty). bar: shows how far it is; NULL: nothing does. */
 bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data,
-                 const LsHook *extra, int nextra, const volatile sig_atomic_t *stop, LsScore *score,
-                 LsError *e);
+                 const LsHook *extra, int nextra, const volatile sig_atomic_t *stop,
+                 LsProgress *bar, LsScore *score, LsError *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/validation.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -265,7 +266,8 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         t->memory.device->tune = o->tune;
     if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
         || (o->save && !ls_saver_open(&t->saves.saver, o->save, o->keep_last, saves(t), e))
-        || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e)
+        || !resume(t, &resumed, e) || !number_texts(t, e)
+        || !ls_validation_open(t, resumed, e) || !open_loader(t, workers, e)
         || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e)
         || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))

@@ -77,6 +77,7 @@ typedef struct LsSaves {
     LsSaver saver;
     int listed;                 /* checkpoints that its folder had at the start, as far as they are
                                  * noted */
+    bool best_due;              /* the last evaluation is the best so far */
     int64_t last;               /* the last update in a checkpoint, or the update that the run began
                                  * with */
 } LsSaves;
@@ -107,7 +108,8 @@ typedef struct LsTold {
 typedef struct LsEnding {
     volatile sig_atomic_t *signal;      /* its number: finish the step and end */
     int agreed;                 /* the signal that ends the run; of ranks, they have agreed on it */
-    bool interrupted;           /* ended before the last update */
+    bool early;                 /* evaluations do not improve any more */
+    bool interrupted;           /* ended by a signal before the last update */
 } LsEnding;
 
 typedef struct LsTrainer {
