@@ -38,6 +38,14 @@ static bool continues_split(const LsTrainer *t, LsError *e)
                       t->o.val_split, is->held, is->all, was->held, was->held_of);
 }
 
+/* Evaluation runs a micro-batch at a time: so many make the batches of --limit-val-batches. */
+static int64_t val_limit(const LsTrainer *t)
+{
+    int64_t n;
+    return __builtin_mul_overflow(t->o.limit_val_batches, ls_micro_batches(&t->p->division), &n)
+               ? 0 : n;
+}
+
 bool ls_validation_open(LsTrainer *t, bool resumed, LsError *e)
 {
     LsTrainerOptions *o = &t->o;
@@ -49,8 +57,8 @@ bool ls_validation_open(LsTrainer *t, bool resumed, LsError *e)
         return false;
     if (resumed && !continues_split(t, e))
         return false;
-    f->val.limit = o->limit_val_batches;
-    f->train.limit = o->eval ? o->limit_val_batches : o->limit_batches;
+    f->val.limit = val_limit(t);
+    f->train.limit = o->eval ? val_limit(t) : o->limit_batches;
     h->held = f->train.part.held;
     h->held_of = h->held > 0 ? f->train.part.all : 0;
     return true;
@@ -116,7 +124,7 @@ bool ls_validation_begin(LsTrainer *t, LsError *e)
     t->feed.val.limit = 1;
     const bool ok = ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.val, NULL, 0,
                                 t->ending.signal, NULL, &s, e);
-    t->feed.val.limit = t->o.limit_val_batches;
+    t->feed.val.limit = val_limit(t);
     if (!ok || !s.whole)
         return ok;
     const LsMetric *m = ls_score_metric(&s, metric_of(t));
