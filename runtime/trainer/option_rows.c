@@ -154,6 +154,12 @@ static const LsOption row[] = {
      "write a picture (PNG or PPM): five inputs, with the model's outputs below"},
     LS_OPTION_HEADING("Reports"),
     {"--log", NULL, "FILE", OUTPUT, AT(log), 1, "write a line of JSON for each step"},
+    {"--tensorboard", NULL, "DIR", TEXT, AT(tensorboard), 1,
+     "write a file of events to the folder DIR, for TensorBoard: loss, rate, throughput, "
+     "evaluations"},
+    {"--log-grad-norm", NULL, NULL, FLAG, AT(log_grad_norm), 1,
+     "--log and --tensorboard have the norm of all gradients, before --clip-norm; takes a pass over "
+     "the gradients"},
     {"--progress", NULL, "MODE", TEXT, AT(progress), 1,
      "how to show progress: auto, bar, plain or none"},
     {"--trace", NULL, "FILE", OUTPUT, AT(trace), 1,

@@ -4,6 +4,7 @@
 #include "runtime/trainer/checkpoint_folder.h"
 #include "runtime/trainer/export_narrow.h"
 #include "runtime/trainer/trainer_options.h"
+#include "runtime/watch/grad_norm.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -212,6 +213,15 @@ bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsErr
                        o->progress);
     if (o->help || o->version || o->print_plan)
         return !o->print_plan || fits_ranks(o, p, e);
+    if (o->log_grad_norm && (o->eval || o->check_gradients || !(o->log || o->tensorboard)))
+        return ls_fail(e, LS_EXIT_USAGE, "--log-grad-norm: %s",
+                       o->log || o->tensorboard ? "no gradients are applied"
+                                                : "there is no --log FILE and no --tensorboard DIR");
+    if (o->log_grad_norm && !ls_grad_norm_fits(p, e))
+        return false;
+    if (o->tensorboard && o->check_gradients)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--check-gradients trains nothing that --tensorboard could write");
     if (o->epochs == 0)
         return ls_fail(e, LS_EXIT_USAGE, "--epochs=0: must be more than 0; 0.5 is half an epoch");
     if (!fits_validation(o, p, e))

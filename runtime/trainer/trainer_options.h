@@ -50,6 +50,8 @@ typedef struct LsTrainerOptions {
     bool export_best;
     bool save_frozen;
     bool overwrite;
+    const char *tensorboard;    /* a folder */
+    bool log_grad_norm;
     const char *log, *trace, *profile, *progress, *dump, *image_grid;
     int64_t check_gradients;    /* elements; 0: no check; -1: as many as some seconds allow */
     bool check_numerics, measure, print_plan, version, help;

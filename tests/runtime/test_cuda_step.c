@@ -119,12 +119,16 @@ static void check_same_file(const char *x, const char *y)
     ls_file_unmap(&b);
 }
 
-/* The log's lines without their times. */
+/* The log's lines without their times and speeds. */
 static void read_log(const char *path, char *to)
 {
+    static const char *const of[] = {"\"time\":", "\"samples_per_second\":"};
     tiny_read(path, to, TEXT);
-    for (char *at = to; (at = strstr(at, "\"time\":")) != NULL; at += 7)
-        memset(at + 7, '_', strcspn(at + 7, ","));
+    for (int k = 0; k < 2; k++) {
+        const size_t n = strlen(of[k]);
+        for (char *at = to; (at = strstr(at, of[k])) != NULL; at += n)
+            memset(at + n, '_', strcspn(at + n, ","));
+    }
     for (char *at = to, *t = to;; at++) {       /* a time's length may differ */
         if (*at != '_')
             *t++ = *at;
