@@ -58,6 +58,11 @@ static const LsOption row[] = {
     {"--schedule", NULL, "S", TEXT, AT(schedule), 1,
      "constant, linear, cosine[:min=F], step:every=N,gamma=F; each with warmup=N, e.g. "
      "cosine:warmup=500"},
+    {"--init-from", NULL, "FILE", TEXT, AT(init_from), 1,
+     "begin with the weights of a safetensors file, an index of several, or a folder with one of both, "
+     "by name; says what did not match"},
+    {"--init-strict", NULL, NULL, FLAG, AT(init_strict), 1,
+     "with --init-from: exit 8 if a tensor is missing, too many or of another shape"},
     {"--max-skipped", NULL, "N", WHOLE(1), AT(max_skipped), 1,
      "with a loss scale: end with exit code 7 after N skipped updates in a row (default 100)"},
     {"--seed", NULL, "N", WHOLE(0), AT(seed), 1,
@@ -130,7 +135,8 @@ static const LsOption row[] = {
      "keep the checkpoint with the best evaluation, too, as best.safetensors in --save: val_loss, "
      "val_accuracy or another metric that the run prints"},
     {"--export-best", NULL, NULL, FLAG, AT(export_best), 1,
-     "with --keep-best: --export and --export-adapter write the best model, not the last"},
+     "with --keep-best: --export, --export-adapter and --save-weights write the best model, not the "
+     "last"},
     {"--save-frozen", NULL, NULL, FLAG, AT(save_frozen), 1,
      "checkpoints also have the weights that are not trained"},
     {"--resume", NULL, "FILE", TEXT, AT(resume), 1,
@@ -140,6 +146,11 @@ static const LsOption row[] = {
      "that has some is refused"},
     {"--export", NULL, "FILE", OUTPUT, AT(export_to), 1,
      "write the trained model as ONNX, in evaluation form"},
+    {"--save-weights", NULL, "FILE", OUTPUT, AT(save_weights), 1,
+     "write the trained weights alone as safetensors, under the names of the ONNX file"},
+    {"--weights-of", NULL, "average|trained", TEXT, AT(weights_of), 1,
+     "with --save-weights of a program that keeps averages: those, as --export has them (default), "
+     "or the weights they are of"},
     {"--export-adapter", NULL, "DIR", TEXT, AT(export_adapter), 1,
      "write the trained adapters as peft reads them: adapter_config.json and "
      "adapter_model.safetensors; of an ensemble, of each member to DIR/0, DIR/1, ..."},

@@ -138,13 +138,14 @@ static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError
         return ls_fail(e, LS_EXIT_USAGE,
                        "--export writes one model of the %" PRId64 ": name it with --export-member",
                        p->ensemble.members);
-    const bool exports = o->export_to != NULL || o->export_adapter != NULL;
+    const bool exports =
+        o->export_to != NULL || o->export_adapter != NULL || o->save_weights != NULL;
     if (o->export_member >= p->ensemble.members || (o->export_member >= 0 && !exports))
         return ls_fail(e, LS_EXIT_USAGE,
                        exports ? "--export-member=%" PRId64
                                  ": members are numbered from 0 to %" PRId64
-                               : "--export-member is for --export FILE and --export-adapter DIR, "
-                                 "and neither is given",
+                               : "--export-member is for --export FILE, --export-adapter DIR and "
+                                 "--save-weights FILE, and none is given",
                        o->export_member, p->ensemble.members - 1);
     const char *one = o->check_gradients ? "--check-gradients"
                       : o->image_grid    ? "--image-grid"
@@ -168,6 +169,25 @@ static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError
                       one);
 }
 
+/* Which weights --save-weights writes. */
+static bool fits_weights_of(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    bool averages = false;
+    for (uint32_t k = 0; k < p->nstate; k++)
+        averages |= p->state[k].kind == LS_STATE_AVERAGE;
+    if (!o->weights_of)
+        return true;
+    if (strcmp(o->weights_of, "average") != 0 && strcmp(o->weights_of, "trained") != 0)
+        return ls_fail(e, LS_EXIT_USAGE, "--weights-of=%s: must be average or trained",
+                       o->weights_of);
+    if (!o->save_weights)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--weights-of is for --save-weights FILE, which is not given");
+    return averages
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "--weights-of: this program keeps no averages; compile with --ema");
+}
+
 /* What there must be to evaluate on. */
 static bool fits_validation(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
@@ -189,7 +209,7 @@ static bool fits_validation(const LsTrainerOptions *o, const LsProgram *p, LsErr
                        "--keep-best keeps a checkpoint in --save DIR, which is not given");
     if (o->min_delta > 0 && !o->patience)
         return ls_fail(e, LS_EXIT_USAGE, "--min-delta is for --patience N, which is not given");
-    if (o->export_best && (!o->keep_best || !(o->export_to || o->export_adapter)))
+    if (o->export_best && (!o->keep_best || !(o->export_to || o->export_adapter || o->save_weights)))
         return ls_fail(e, LS_EXIT_USAGE, "--export-best: %s",
                        o->keep_best ? "there is nothing to export; give --export FILE"
                                     : "no best model is kept; give --keep-best METRIC");
@@ -213,6 +233,13 @@ bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsErr
                        o->progress);
     if (o->help || o->version || o->print_plan)
         return !o->print_plan || fits_ranks(o, p, e);
+    if (o->init_strict && !o->init_from)
+        return ls_fail(e, LS_EXIT_USAGE, "--init-strict is for --init-from FILE, which is not given");
+    if (o->init_from && o->ensemble_weights)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--init-from and --ensemble-weights both set the initial weights");
+    if (!fits_weights_of(o, p, e))
+        return false;
     if (o->log_grad_norm && (o->eval || o->check_gradients || !(o->log || o->tensorboard)))
         return ls_fail(e, LS_EXIT_USAGE, "--log-grad-norm: %s",
                        o->log || o->tensorboard ? "no gradients are applied"

@@ -27,7 +27,7 @@
 static void be_silent(LsTrainer *t)
 {
     LsTrainerOptions *o = &t->o;
-    o->tensorboard = NULL;
+    o->tensorboard = o->save_weights = NULL;
     o->log_grad_norm = false;
     o->log = o->trace = o->profile = o->dump = o->image_grid = o->export_to = o->val = NULL;
     o->progress = "none";

@@ -2,6 +2,7 @@
 #include "runtime/trainer/trainer_open.h"
 #include "runtime/data/token_inputs.h"
 #include "runtime/engine/thread_pool.h"
+#include "runtime/trainer/init_from.h"
 #include "runtime/trainer/rank_devices.h"
 #include "runtime/trainer/short_batch.h"
 #include "runtime/trainer/micro_batch.h"
@@ -271,6 +272,8 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         t->memory.device->tune = o->tune;
     if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
         || (o->save && !ls_saver_open(&t->saves.saver, o->save, o->keep_last, saves(t), e))
+        || (o->init_from
+            && !ls_init_from(&t->memory, o->init_from, o->init_strict, stderr, e))
         || !resume(t, &resumed, e) || !number_texts(t, e)
         || !ls_validation_open(t, resumed, e) || !open_loader(t, workers, e)
         || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))

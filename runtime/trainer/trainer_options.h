@@ -40,6 +40,8 @@ typedef struct LsTrainerOptions {
     bool share_gpus;            /* two ranks may have the same */
     bool tune;
     bool eval;
+    const char *init_from; bool init_strict;
+    const char *save_weights, *weights_of;
     const char *save, *resume, *export_to, *export_precision, *export_adapter;
     LsDataType export_type;     /* of weights: LS_DT_REAL, LS_DT_F16, LS_DT_BF16 */
     bool export_external;       /* two files, whatever their size */
