@@ -274,7 +274,10 @@ static bool open_shard(void *self, const char *name, const char *shard, LsError 
 static bool has_tensor(void *self, const char *name, const char *shard, LsError *e)
 {
     const Shards *s = self;
-    return ls_weights_find(s->w, name) != NULL
+    const LsWeight *of = ls_weights_find(s->w, name);
+    char path[LS_PATH];
+    return (of != NULL && shard_path(path, s->index->path, shard, e)
+            && strcmp(s->w->file[of->file].path, path) == 0)
            || ls_fail(e, LS_EXIT_DATA, "%s: '%.120s' is not in %.80s", s->index->path, name, shard);
 }
 
