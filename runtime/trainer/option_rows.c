@@ -58,6 +58,13 @@ static const LsOption row[] = {
     {"--schedule", NULL, "S", TEXT, AT(schedule), 1,
      "constant, linear, cosine[:min=F], step:every=N,gamma=F; each with warmup=N, e.g. "
      "cosine:warmup=500"},
+    {"--find-rate", NULL, "[=N]", AMOUNT(10), AT(find_rate), 1,
+     "do not train: run N updates (default 100) with rising rates, print their losses and a rate to "
+     "train with; nothing of these updates is kept"},
+    {"--rate-range", NULL, "LOW:HIGH", TEXT, AT(rate_range), 1,
+     "with --find-rate: the first and the last rate (default 1e-7:10)"},
+    {"--rate-table", NULL, "FILE", OUTPUT, AT(rate_table), 1,
+     "with --find-rate: write rates and losses as CSV"},
     {"--init-from", NULL, "FILE", TEXT, AT(init_from), 1,
      "begin with the weights of a safetensors file, an index of several, or a folder with one of both, "
      "by name; says what did not match"},

@@ -3,6 +3,7 @@
 #include "runtime/engine/program_memory.h"
 #include "runtime/trainer/checkpoint_folder.h"
 #include "runtime/trainer/export_narrow.h"
+#include "runtime/trainer/find_rate.h"
 #include "runtime/trainer/trainer_options.h"
 #include "runtime/watch/grad_norm.h"
 
@@ -169,6 +170,45 @@ static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError
                       one);
 }
 
+/* What a search for a rate leaves out. */
+static bool fits_find_rate(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    double low, high;
+    const char *of = o->rate_range ? "--rate-range" : o->rate_table ? "--rate-table" : NULL;
+    if (!o->find_rate)
+        return of == NULL
+               || ls_fail(e, LS_EXIT_USAGE, "%s is for --find-rate, which is not given", of);
+    const char *no = o->eval                  ? "--eval"
+                     : o->check_gradients     ? "--check-gradients"
+                     : o->epochs > 0          ? "--epochs"
+                     : o->steps               ? "--steps"
+                     : o->member_rates        ? "--member-rates"
+                     : o->lr != p->defaults.lr ? "--lr"
+                                              : NULL;
+    if (no != NULL)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--find-rate and %s do not go together: it runs its own number of updates, "
+                       "with rates of its own",
+                       no);
+    if (ls_is_private(p))
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--find-rate: its updates would read the private data, and no guarantee "
+                       "would count them; find a rate on public data, with a program compiled "
+                       "without --dp");
+    const char *file = o->export_adapter ? "--export-adapter"
+                       : o->tensorboard  ? "--tensorboard"
+                                         : NULL;
+    for (int k = 0; k < ls_trainer_table.n && file == NULL; k++) {
+        const char *name = ls_trainer_table.row[k].name;
+        if (ls_trainer_output(o, k) && strcmp(name, "--log") != 0
+            && strcmp(name, "--rate-table") != 0)
+            file = name;
+    }
+    if (file != NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "--find-rate trains nothing that %s could write", file);
+    return ls_find_rate_range(o->rate_range, &low, &high, e);
+}
+
 /* Which weights --save-weights writes. */
 static bool fits_weights_of(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
@@ -233,6 +273,8 @@ bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsErr
                        o->progress);
     if (o->help || o->version || o->print_plan)
         return !o->print_plan || fits_ranks(o, p, e);
+    if (!fits_find_rate(o, p, e))
+        return false;
     if (o->init_strict && !o->init_from)
         return ls_fail(e, LS_EXIT_USAGE, "--init-strict is for --init-from FILE, which is not given");
     if (o->init_from && o->ensemble_weights)

@@ -8,6 +8,7 @@
 #include "runtime/trainer/run_results.h"
 #include "runtime/watch/gradient_check.h"
 #include "runtime/trainer/epoch_report.h"
+#include "runtime/trainer/find_rate.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/rank_update.h"
 #include "runtime/trainer/rescue.h"
@@ -27,7 +28,7 @@
 static void be_silent(LsTrainer *t)
 {
     LsTrainerOptions *o = &t->o;
-    o->tensorboard = o->save_weights = NULL;
+    o->tensorboard = o->save_weights = o->rate_table = NULL;
     o->log_grad_norm = false;
     o->log = o->trace = o->profile = o->dump = o->image_grid = o->export_to = o->val = NULL;
     o->progress = "none";
@@ -107,6 +108,10 @@ static bool run(LsTrainer *t, LsError *e)
         return ok && !t->ending.interrupted ? ls_write_results(t, e) : ok;
     }
     ls_train_say_what(t);
+    if (t->o.find_rate) {
+        ls_interrupt_allow(false, 0);
+        return ls_find_rate(t, e);
+    }
     if (!ls_train(t, e))
         return false;
     if (ls_is_private(t->p))

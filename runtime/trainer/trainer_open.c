@@ -96,7 +96,8 @@ static void compare_precision(const LsTrainer *t, const char *from)
 /* This process writes checkpoints. */
 static bool saves(const LsTrainer *t)
 {
-    return t->o.save && !t->o.eval && !t->o.check_gradients && ls_is_first(t);
+    return t->o.save && !t->o.eval && !t->o.check_gradients && !t->o.find_rate
+           && ls_is_first(t);
 }
 
 /* When nothing else can go wrong: checkpoints of another run in the folder are refused or

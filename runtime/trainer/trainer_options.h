@@ -40,6 +40,8 @@ typedef struct LsTrainerOptions {
     bool share_gpus;            /* two ranks may have the same */
     bool tune;
     bool eval;
+    int64_t find_rate;          /* updates; -1: a usual number of them; 0: no search */
+    const char *rate_range, *rate_table;
     const char *init_from; bool init_strict;
     const char *save_weights, *weights_of;
     const char *save, *resume, *export_to, *export_precision, *export_adapter;

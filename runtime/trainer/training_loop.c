@@ -6,6 +6,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/trainer/epoch_report.h"
+#include "runtime/trainer/find_rate.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/rank_update.h"
@@ -78,6 +79,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     t->place.drop_last = t->o.drop_last;
     t->place.shuffle = t->o.shuffle;
     t->place.habits.limit = t->o.limit_batches;
+    if (t->o.find_rate)
+        return ls_find_rate_plan(t, e);
     int64_t batches;
     if (!count_batches(t, &batches, e))
         return false;
