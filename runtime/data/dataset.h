@@ -84,7 +84,7 @@ void ls_dataset_close(LsDataset *d);
  * the characters that occur. A character without a number is an LS_EXIT_DATA error. */
 bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e);
 
-/* Takes `held` samples (hold_out.h) out of d, of which a later part gets them. `rest` is valid as
+/* split_dataset.c: takes `held` samples (hold_out.h) out of d, of which a later part gets them. `rest` is valid as
  * long as d. */
 bool ls_dataset_hold_out(LsDataset *d, LsDataset *rest, const char *held, uint64_t seed, LsError *e);
 

@@ -249,7 +249,8 @@ static bool fits_validation(const LsTrainerOptions *o, const LsProgram *p, LsErr
                        "--keep-best keeps a checkpoint in --save DIR, which is not given");
     if (o->min_delta > 0 && !o->patience)
         return ls_fail(e, LS_EXIT_USAGE, "--min-delta is for --patience N, which is not given");
-    if (o->export_best && (!o->keep_best || !(o->export_to || o->export_adapter || o->save_weights)))
+    const bool exports = o->export_to || o->export_adapter || o->save_weights;
+    if (o->export_best && (!o->keep_best || !exports))
         return ls_fail(e, LS_EXIT_USAGE, "--export-best: %s",
                        o->keep_best ? "there is nothing to export; give --export FILE"
                                     : "no best model is kept; give --keep-best METRIC");
@@ -276,7 +277,8 @@ bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsErr
     if (!fits_find_rate(o, p, e))
         return false;
     if (o->init_strict && !o->init_from)
-        return ls_fail(e, LS_EXIT_USAGE, "--init-strict is for --init-from FILE, which is not given");
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--init-strict is for --init-from FILE, which is not given");
     if (o->init_from && o->ensemble_weights)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--init-from and --ensemble-weights both set the initial weights");
@@ -284,8 +286,9 @@ bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsErr
         return false;
     if (o->log_grad_norm && (o->eval || o->check_gradients || !(o->log || o->tensorboard)))
         return ls_fail(e, LS_EXIT_USAGE, "--log-grad-norm: %s",
-                       o->log || o->tensorboard ? "no gradients are applied"
-                                                : "there is no --log FILE and no --tensorboard DIR");
+                       o->log || o->tensorboard
+                           ? "no gradients are applied"
+                           : "there is no --log FILE and no --tensorboard DIR");
     if (o->log_grad_norm && !ls_grad_norm_fits(p, e))
         return false;
     if (o->tensorboard && o->check_gradients)

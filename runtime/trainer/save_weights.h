@@ -1,5 +1,5 @@
-/* runtime/trainer/save_weights.h -- --save-weights: weights alone, under the names and in the shapes
- * of the ONNX file, as safetensors. */
+/* runtime/trainer/save_weights.h -- --save-weights: weights alone, under the names and in the
+ * shapes of the ONNX file, as safetensors. */
 #ifndef LS_RUNTIME_TRAINER_SAVE_WEIGHTS_H
 #define LS_RUNTIME_TRAINER_SAVE_WEIGHTS_H
 

@@ -22,7 +22,8 @@ build="$lowerset compile net.onnx --batch 16 --microbatches 4 --loss ce --optimi
 must $build -o one
 must $build --ranks 2 -o two
 must $build --stages 2 -o stages
-must "$lowerset" compile net.onnx --batch 16 --loss ce --dp clip=1,noise=1,delta=1e-5 --opt 0 -q -o dp
+must "$lowerset" compile net.onnx --batch 16 --loss ce --dp clip=1,noise=1,delta=1e-5 --opt 0 \
+    -q -o dp
 run="--data train.csv --val-split 10% --progress none --find-rate"
 
 must ./one $run --rate-table table.csv --save kept

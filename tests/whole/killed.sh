@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs that are killed at any time, also while they save: each file that has its name is whole, and
-# going on gives the bits of a run that nobody killed. SIGHUP and SIGTERM end a run with a checkpoint.
+# going on gives the bits of a run that nobody killed. SIGHUP and SIGTERM end a run with a
+# checkpoint.
 #   sh tests/whole/killed.sh BUILD-FOLDER
 set -eu
 lowerset=$1/lowerset
@@ -52,8 +53,8 @@ for signal in HUP TERM; do
     want=129
     [ $signal = HUP ] || want=143
     rm -rf ck
-    ./t $data --epochs 100000000 --save ck --keep-best val_loss --keep-last 2 --tensorboard tb$signal \
-        --log log >out 2>err &
+    ./t $data --epochs 100000000 --save ck --keep-best val_loss --keep-last 2 \
+        --tensorboard tb$signal --log log >out 2>err &
     job=$!
     for wait in $(seq 600); do
         [ ! -e ck/best.safetensors ] || break

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Weights in and out by name: --init-from takes float32, float64, float16 and bfloat16 from one file,
-# an index or a folder, and says what does not match; --save-weights writes what --export has.
+# Weights in and out by name: --init-from takes float32, float64, float16 and bfloat16 from one
+# file, an index or a folder, and says what does not match; --save-weights writes what --export has.
 #   sh tests/whole/weights.sh BUILD-FOLDER
 set -eu
 lowerset=$1/lowerset
