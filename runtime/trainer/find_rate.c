@@ -123,8 +123,8 @@ static double noise(const Curve *c)
     return middle / 0.6745 * sqrt((1 - MEAN) / (1 + MEAN));
 }
 
-/* Where the mean falls fastest over the logarithm of the rate; -1: it does not fall. Slopes are over
- * the same distance, as rates rise by the same factor. */
+/* Where the mean falls fastest over the logarithm of the rate; -1: it does not fall. Slopes are
+ * over the same distance, as rates rise by the same factor. */
 static int64_t steepest(const Curve *c, int64_t all)
 {
     const int64_t near = all / 12 > 1 ? all / 12 : 1;

@@ -1,5 +1,5 @@
-/* runtime/trainer/find_rate.h -- --find-rate: a learning rate, from the losses of some updates whose
- * rates rise from one to the next (Smith 2017). The updates are not kept. */
+/* runtime/trainer/find_rate.h -- --find-rate: a learning rate, from the losses of some updates
+ * whose rates rise from one to the next (Smith 2017). The updates are not kept. */
 #ifndef LS_RUNTIME_TRAINER_FIND_RATE_H
 #define LS_RUNTIME_TRAINER_FIND_RATE_H
 

@@ -136,8 +136,9 @@ static void find_all(Matching *x)
 /* The parameter that an average is of, or -1. */
 static int64_t averaged(const LsProgram *p, uint32_t k)
 {
-    for (uint32_t i = 0; i < p->nstate && p->state[k].kind == LS_STATE_AVERAGE; i++)
-        if (p->state[i].kind == LS_STATE_PARAM && p->state[i].onnx_offset == p->state[k].onnx_offset)
+    const LsStateTensor *of = &p->state[k];
+    for (uint32_t i = 0; i < p->nstate && of->kind == LS_STATE_AVERAGE; i++)
+        if (p->state[i].kind == LS_STATE_PARAM && p->state[i].onnx_offset == of->onnx_offset)
             return i;
     return -1;
 }
