@@ -58,7 +58,7 @@ static const LsOption row[] = {
     {"--schedule", NULL, "S", TEXT, AT(schedule), 1,
      "constant, linear, cosine[:min=F], step:every=N,gamma=F; each with warmup=N, e.g. "
      "cosine:warmup=500"},
-    {"--find-rate", NULL, "[=N]", AMOUNT(10), AT(find_rate), 1,
+    {"--find-rate", NULL, "[=N]", AMOUNT(1), AT(find_rate), 1,
      "do not train: run N updates (default 100) with rising rates, print their losses and a rate "
      "to train with; nothing of these updates is kept"},
     {"--rate-range", NULL, "LOW:HIGH", TEXT, AT(rate_range), 1,

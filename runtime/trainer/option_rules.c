@@ -178,6 +178,9 @@ static bool fits_find_rate(const LsTrainerOptions *o, const LsProgram *p, LsErro
     if (!o->find_rate)
         return of == NULL
                || ls_fail(e, LS_EXIT_USAGE, "%s is for --find-rate, which is not given", of);
+    if (o->find_rate > 0 && o->find_rate < 10)
+        return ls_fail(e, LS_EXIT_USAGE, "--find-rate=%" PRId64 ": it takes at least 10 updates",
+                       o->find_rate);
     const char *no = o->eval                  ? "--eval"
                      : o->check_gradients     ? "--check-gradients"
                      : o->epochs > 0          ? "--epochs"

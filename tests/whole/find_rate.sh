@@ -71,5 +71,5 @@ refused "--find-rate and --lr do not go together" ./one $run --lr 3
 refused "--find-rate and --epochs do not go together" ./one $run --epochs 3
 refused "--rate-range is for --find-rate" ./one --data train.csv --rate-range 1:2
 refused "two rates above 0, the lower one first" ./one $run --rate-range 2:1
-refused "at least 10" ./one $run=5
+refused "it takes at least 10 updates" ./one $run=5
 echo "found a rate, kept nothing"
