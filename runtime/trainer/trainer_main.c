@@ -184,10 +184,10 @@ static void run_ranks(LsTrainer *t, LsError *e)
     char same[900], habits[300];
     snprintf(habits, sizeof habits,
              ", split %s, %" PRId64 " and %" PRId64 " batches, evaluated every %" PRId64
-             ", best %.64s, patience %" PRId64,
+             ", best %.64s, patience %" PRId64 ", rates %" PRId64 " in %.64s",
              o->val_split ? o->val_split : o->val ? "none" : "nothing", o->limit_batches,
              o->limit_val_batches, o->val_every, o->keep_best ? o->keep_best : "none",
-             o->patience);
+             o->patience, o->find_rate, o->rate_range ? o->rate_range : "the usual");
     snprintf(same, sizeof same,
              "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64
              ", epochs %.17g, %s%s, replicas "
@@ -196,7 +196,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
              o->shuffle ? "shuffled" : "in file order", o->drop_last ? ", drop last" : "",
              o->compare_replicas,
              o->val_split || o->limit_batches || o->limit_val_batches || o->val_every
-                     || o->keep_best || o->patience
+                     || o->keep_best || o->patience || o->find_rate
                  ? habits
                  : "");
     ls_make_printable(same);        /* as other ranks have it */

@@ -51,15 +51,19 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
 static bool open_data(LsTrainer *t, LsError *e)
 {
     LsDataOptions d = data_options(t, t->o.data);
-    if (t->o.data
-        && (!ls_dataset_open(&t->feed.train, t->p, &d, e)
-            || (t->o.eval && !t->o.val && !ls_short_batch_evaluates(t->p, &t->feed.train, e))))
+    const int64_t limit = ls_validation_limit(t);
+    if (t->o.data && !ls_dataset_open(&t->feed.train, t->p, &d, e))
         return false;
+    t->feed.train.limit = t->o.eval ? limit : t->o.limit_batches;
+    if (t->o.eval && !t->o.val && !t->o.val_split)
+        return ls_short_batch_evaluates(t->p, &t->feed.train, e);
     if (!t->o.val)
         return true;
     d = data_options(t, t->o.val);
-    return ls_dataset_open(&t->feed.val, t->p, &d, e)
-           && ls_short_batch_evaluates(t->p, &t->feed.val, e);
+    if (!ls_dataset_open(&t->feed.val, t->p, &d, e))
+        return false;
+    t->feed.val.limit = limit;
+    return ls_short_batch_evaluates(t->p, &t->feed.val, e);
 }
 
 static bool has_stream(const LsDataset *d)
