@@ -62,6 +62,7 @@ must ./one --data train.csv --epochs 9 --progress none --lr 0.05 --save ck
 before=$(ls -l ck)
 must ./one --data train.csv --progress none --find-rate --resume auto --save ck
 awk 'NR == 2 { exit !($2 < 0.3) }' out || fail "not from the checkpoint: $(cat out)"
+must ./one --data train.csv --progress none --find-rate --save ck --overwrite
 [ "$before" = "$(ls -l ck)" ] || fail "it touched the checkpoints"
 
 refused "no guarantee would count them" ./dp --data train.csv --find-rate
