@@ -145,6 +145,21 @@ tail -c 24 b.safetensors | cmp - a || fail "--export has other averages"
 must ./ema --eval $data --init-from f32.safetensors --save-weights back.safetensors
 tail -c 24 back.safetensors | cmp - want || fail "averages keep their old values"
 
+# Ranks and stages begin with them, and write them.
+must "$lowerset" model mlp --size=2 --width=8 --classes=3 --batch=0 --seed=5 -o more.onnx
+build="$lowerset compile more.onnx --batch 8 --microbatches 4 --optimizer adam --ema 0.5 --loss ce"
+must $build --opt 0 -q -o one
+must $build --ranks 2 --opt 0 -q -o ranks
+must $build --stages 2 --opt 0 -q -o stages
+must ./one $data --seed 3 --lr 0.5 --epochs 5 --save-weights start.safetensors --weights-of trained
+for way in "--weights-of trained" ""; do
+    must ./one $data --init-from start.safetensors --save-weights a.safetensors $way
+    for run in ranks stages "stages --ranks 2"; do
+        must ./$run $data --init-from start.safetensors --save-weights b.safetensors $way
+        cmp a.safetensors b.safetensors || fail "$run: other weights $way"
+    done
+done
+
 refused 2 "--init-strict is for --init-from" ./net $data --init-strict
 refused 2 "--weights-of is for --save-weights" ./ema $data --weights-of average
 refused 2 "keeps no averages" ./net $data --save-weights x --weights-of average
