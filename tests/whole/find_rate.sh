@@ -55,8 +55,10 @@ good=$(loss "$rate") low=$(loss 1e-7)
 awk -v good="$good" -v low="$low" 'BEGIN { exit !(good < 0.6 * low) }' \
     || fail "rate $rate: loss $good, and $low with none"
 # Where nothing is to be learned, no rate is named.
-must ./one $run --rate-range 1e-9:1e-7
-grep -q "did not fall at any of these rates" out || fail "a rate of noise: $(cat out)"
+for seed in 1 2 3 4 5 6; do
+    must ./one $run --rate-range 1e-9:1e-7 --seed $seed
+    grep -q "did not fall at any of these rates" out || fail "a rate of noise: $(cat out)"
+done
 # From a checkpoint: its first loss is that of the weights there.
 must ./one --data train.csv --epochs 9 --progress none --lr 0.05 --save ck
 before=$(ls -l ck)
