@@ -213,6 +213,19 @@ static void report_epsilon(LsTrainer *t)
     ls_log_privacy(&t->reports.log, t->place.update, t->place.epoch, epsilon, t->p->privacy.delta);
 }
 
+/* Says, once, that a log cannot be written any more: the run goes on, and fails at its end. */
+static void tell_of_unwritten(LsTrainer *t)
+{
+    const LsLog *log = &t->reports.log;
+    const bool no_log = log->to != NULL && ferror(log->to) != 0;
+    if (t->told.unwritten || (!no_log && t->reports.events.err == 0))
+        return;
+    t->told.unwritten = true;
+    fprintf(stderr, "note: %s: cannot write%s%s; the run goes on without it\n",
+            no_log ? t->o.log : t->reports.events.path, no_log ? "" : ": ",
+            no_log ? "" : strerror(t->reports.events.err));
+}
+
 /* The line of a result, with an evaluation. */
 static bool report(LsTrainer *t, bool whole, LsError *e)
 {
@@ -234,6 +247,7 @@ static bool report(LsTrainer *t, bool whole, LsError *e)
     printf("\n");
     fflush(stdout);
     ls_events_flush(&t->reports.events);
+    tell_of_unwritten(t);
     return ok;
 }
 

@@ -105,6 +105,7 @@ typedef struct LsTold {
     FILE *notes;                /* where notes go; NULL: nowhere */
     LsScaleSeen scale;          /* after the last update */
     bool no_label;              /* a warning was printed that no label counts in some update */
+    bool unwritten;             /* it was reported that lines of a log are lost */
     bool blamed;                /* it was reported whether the evaluation data are finite */
     int64_t since_ns;           /* when the update under way began, or the one before was
                                  * reported */

@@ -97,6 +97,7 @@ $run --epochs 600 --tensorboard small/tb --export rest.onnx >out 2>err || code=$
 [ "$code" = 1 ] || fail "exit $code"
 says "small/tb/events.out.tfevents."
 says "cannot write: No space left on device"
+says "No space left on device; the run goes on without it"
 [ -s rest.onnx ] || fail "a full disk for events cost the model"
 code=0
 $run --find-rate --rate-table small/t.csv >out 2>err || code=$?
