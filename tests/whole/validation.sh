@@ -107,8 +107,8 @@ has err "--limit-batches, are not those of the checkpoint; continuing with epoch
 must "$lowerset" compile net.onnx --batch 16 --loss ce --dp clip=1,noise=1,delta=1e-5 --opt 0 -q \
     -o dp
 private="--progress none --noise-seed 3 --epochs 2 --limit-batches 3"
-must ./dp --data train.csv --val-split 20% $private --val-every 2 --keep-best val_loss --patience 9 \
-    --save dp1 --export a.onnx
+must ./dp --data train.csv --val-split 20% $private --val-every 2 --keep-best val_loss \
+    --patience 9 --save dp1 --export a.onnx
 [ "$(ls dp1)" = "$(printf 'best.safetensors\nstep-00000000%d.safetensors\n' 3 6 | sort -u)" ] \
     || fail "private: $(ls dp1)"
 head -n 160 train.csv >some.csv         # as many samples: the same guarantee
