@@ -3,6 +3,7 @@
 #include "runtime/trainer/epoch_report.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/update_loss.h"
+#include "runtime/trainer/validation.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,10 +23,59 @@ static void say_lacking(const LsTrainer *t)
     }
 }
 
+/* "160 samples of train.csv to train on, 40 held out to evaluate on" */
+static void say_data(const LsTrainer *t)
+{
+    const LsFeed *f = &t->feed;
+    fprintf(stderr, "%" PRId64 " samples of %.80s to train on", f->train.samples, t->o.data);
+    if (f->train.part.held > 0)
+        fprintf(stderr, ", %" PRId64 " held out to evaluate on", f->val.samples);
+    else if (f->val.p != NULL)
+        fprintf(stderr, ", %" PRId64 " of %.80s to evaluate on", f->val.samples, t->o.val);
+    if (f->train.part.gap > 0)
+        fprintf(stderr, ", %" PRId64 " between them left out", f->train.part.gap);
+    fprintf(stderr, "\n");
+}
+
+/* "10 updates an epoch, each of 16 samples; updates 1 to 600" */
+static void say_updates(const LsTrainer *t)
+{
+    const int64_t group = ls_batches_per_update(t);
+    const double each = ls_is_private(t->p)
+                            ? t->p->privacy.expected
+                            : (double)(ls_batch_samples(&t->p->division) * group
+                                       * (t->feed.pass.members > 0 ? t->feed.pass.members : 1));
+    fprintf(stderr, "%.6g updates an epoch, each of %s%.6g samples; ",
+            (double)t->epoch.batches / (double)group, ls_is_private(t->p) ? "about " : "", each);
+    if (t->place.update < t->updates)
+        fprintf(stderr, "updates %" PRId64 " to %" PRId64 "\n", t->place.update + 1, t->updates);
+    else
+        fprintf(stderr, "all are done\n");
+}
+
+/* "adam, rate 0.02 (constant); 2 threads; 5.4 KiB of a budget of 8.0 KiB" */
+static void say_means(const LsTrainer *t)
+{
+    char have[32], asked[32];
+    fprintf(stderr, "%s, rate %g (%.60s); %d thread%s", t->p->about.optimizer, t->o.lr,
+            t->o.schedule, t->threads, t->threads == 1 ? "" : "s");
+    if (t->group.comm != NULL)
+        fprintf(stderr, " in each of %d processes", t->group.comm->size);
+    fprintf(stderr, "; %s", ls_bytes_text(ls_memory_total(t->p, t->group.count), have));
+    if (t->p->bytes.budget > 0)
+        fprintf(stderr, " of a budget of %s", ls_bytes_text(t->p->bytes.budget, asked));
+    fprintf(stderr, "\n");
+}
+
 void ls_train_say_what(const LsTrainer *t)
 {
-    if (t->p->about.trains != NULL && strcmp(t->o.progress, "none") != 0)
-        fprintf(stderr, "%s\n", t->p->about.trains);
+    if (strcmp(t->o.progress, "none") != 0) {
+        if (t->p->about.trains != NULL)
+            fprintf(stderr, "%s\n", t->p->about.trains);
+        say_data(t);
+        say_updates(t);
+        say_means(t);
+    }
     say_lacking(t);
 }
 
@@ -39,13 +89,16 @@ void ls_train_show_progress(LsTrainer *t)
     if (ls_is_private(t->p) && ls_progress_due(&t->reports.progress))
         snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g",
                  ls_private_bound(t->p, &t->place).epsilon);
+    const double each = (double)t->under_way.samples / (double)group;
     LsProgressAt at = {what,
                        in_epoch,
                        t->epoch.batches,
                        (t->updates - t->place.update) * group,
                        t->under_way.loss,
                        t->members.loss,
-                       t->members.n};
+                       t->members.n,
+                       each,
+                       each * (double)t->told.tokens};
     ls_progress_show(&t->reports.progress, &at);
 }
 
@@ -107,12 +160,17 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
 {
     LsScore s;
     LsHook hook[LS_PART_HOOKS];
+    LsProgress bar = t->reports.progress;       /* with a rate of its own */
     int n = 0;
+    bar.rate = 0;
+    bar.last_done = 0;
     if (t->o.eval)
         n = ls_part_hooks(t, &t->p->phase.eval, true, hook);
-    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members,
-                     t->feed.val.p ? &t->feed.val : &t->feed.train, hook, n, t->ending.signal, &s,
-                     e))
+    const bool ok = ls_evaluate(&t->engine, &t->feed.loader, &t->members,
+                                t->feed.val.p ? &t->feed.val : &t->feed.train, hook, n,
+                                t->ending.signal, &bar, &s, e);
+    ls_progress_clear(&bar);
+    if (!ok)
         return false;
     if (!s.whole) {
         printf("  evaluation interrupted");
@@ -129,6 +187,12 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     t->reports.log.losses = t->members.val_loss;
     ls_log_eval(&t->reports.log, t->place.update, t->place.epoch, s.loss, accuracy);
     t->reports.log.losses = t->members.loss;
+    for (int k = 0; k < s.nmetric; k++) {
+        char tag[80];
+        const char *name = s.metric[k].name;
+        snprintf(tag, sizeof tag, "val/%s", strncmp(name, "val_", 4) == 0 ? name + 4 : name);
+        ls_events_scalar(&t->reports.events, t->place.update, tag, s.metric[k].value);
+    }
     printf("  val_loss %.*g", t->p->real_bytes == 8 ? 12 : 7, s.loss);
     if (s.judged)
         printf("  val_accuracy %.4f (%" PRId64 "/%" PRId64 ")", accuracy, s.right, s.judged);
@@ -138,17 +202,32 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
         if (s.judged)
             printf(" (%.4f)", (double)t->members.right[k] / (double)s.judged);
     }
-    return true;
+    return t->o.eval || ls_validation_take(t, &s, e);
 }
 
 static void report_epsilon(LsTrainer *t)
 {
     const double epsilon = ls_private_bound(t->p, &t->place).epsilon;
     printf("  epsilon %.4f", ceil(epsilon * 1e4) / 1e4);
+    ls_events_scalar(&t->reports.events, t->place.update, "privacy/epsilon", epsilon);
     ls_log_privacy(&t->reports.log, t->place.update, t->place.epoch, epsilon, t->p->privacy.delta);
 }
 
-bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
+/* Says, once, that a log cannot be written any more: the run goes on, and fails at its end. */
+static void tell_of_unwritten(LsTrainer *t)
+{
+    const LsLog *log = &t->reports.log;
+    const bool no_log = log->to != NULL && ferror(log->to) != 0;
+    if (t->told.unwritten || (!no_log && t->reports.events.err == 0))
+        return;
+    t->told.unwritten = true;
+    fprintf(stderr, "note: %s: cannot write%s%s; the run goes on without it\n",
+            no_log ? t->o.log : t->reports.events.path, no_log ? "" : ": ",
+            no_log ? "" : strerror(t->reports.events.err));
+}
+
+/* The line of a result, with an evaluation. */
+static bool report(LsTrainer *t, bool whole, LsError *e)
 {
     bool ok = true;
     ls_progress_clear(&t->reports.progress);
@@ -158,7 +237,6 @@ bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
     for (int64_t k = 0; k < t->members.n; k++) {
         printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7,
                t->epoch.has_loss ? ls_mean(&t->members.of_epoch[k]) : t->members.loss[k]);
-        t->members.of_epoch[k] = (LsMean){0};
     }
     if (ls_is_private(t->p))
         report_epsilon(t);
@@ -168,7 +246,19 @@ bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
     }
     printf("\n");
     fflush(stdout);
+    ls_events_flush(&t->reports.events);
+    tell_of_unwritten(t);
+    return ok;
+}
+
+bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
+{
+    const bool ok = report(t, whole, e);
+    for (int64_t k = 0; k < t->members.n; k++)
+        t->members.of_epoch[k] = (LsMean){0};
     t->epoch.mean = (LsMean){0};
     t->epoch.has_loss = false;
     return ok;
 }
+
+bool ls_train_amid_epoch(LsTrainer *t, LsError *e) { return report(t, false, e); }

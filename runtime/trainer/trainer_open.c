@@ -1,11 +1,14 @@
 /* runtime/trainer/trainer_open.c -- see trainer_open.h. */
 #include "runtime/trainer/trainer_open.h"
+#include "runtime/data/token_inputs.h"
 #include "runtime/engine/thread_pool.h"
+#include "runtime/trainer/init_from.h"
 #include "runtime/trainer/rank_devices.h"
 #include "runtime/trainer/short_batch.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/validation.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -48,15 +51,19 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
 static bool open_data(LsTrainer *t, LsError *e)
 {
     LsDataOptions d = data_options(t, t->o.data);
-    if (t->o.data
-        && (!ls_dataset_open(&t->feed.train, t->p, &d, e)
-            || (t->o.eval && !t->o.val && !ls_short_batch_evaluates(t->p, &t->feed.train, e))))
+    const int64_t limit = ls_validation_limit(t);
+    if (t->o.data && !ls_dataset_open(&t->feed.train, t->p, &d, e))
         return false;
+    t->feed.train.limit = t->o.eval ? limit : t->o.limit_batches;
+    if (t->o.eval && !t->o.val && !t->o.val_split)
+        return ls_short_batch_evaluates(t->p, &t->feed.train, e);
     if (!t->o.val)
         return true;
     d = data_options(t, t->o.val);
-    return ls_dataset_open(&t->feed.val, t->p, &d, e)
-           && ls_short_batch_evaluates(t->p, &t->feed.val, e);
+    if (!ls_dataset_open(&t->feed.val, t->p, &d, e))
+        return false;
+    t->feed.val.limit = limit;
+    return ls_short_batch_evaluates(t->p, &t->feed.val, e);
 }
 
 static bool has_stream(const LsDataset *d)
@@ -93,7 +100,8 @@ static void compare_precision(const LsTrainer *t, const char *from)
 /* This process writes checkpoints. */
 static bool saves(const LsTrainer *t)
 {
-    return t->o.save && !t->o.eval && !t->o.check_gradients && ls_is_first(t);
+    return t->o.save && !t->o.eval && !t->o.check_gradients && !t->o.find_rate
+           && ls_is_first(t);
 }
 
 /* When nothing else can go wrong: checkpoints of another run in the folder are refused or
@@ -181,6 +189,9 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     const LsPhaseTable *dumped = !o->eval && t->p->phase.last.nstep > 0 ? &t->p->phase.last : phase;
     if (o->log && !ls_log_open(&t->reports.log, o->log, resumed, t->p, e))
         return false;
+    if (o->tensorboard
+        && !ls_events_open(&t->reports.events, o->tensorboard, t->place.update + !o->eval, e))
+        return false;
     if ((o->trace || o->profile) && !ls_is_pipelined(t)
         && !ls_trace_open(&t->reports.trace, &t->engine, phase, LS_TRACE_RUNS, e))
         return false;
@@ -252,6 +263,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     const LsTrainerOptions *o = &t->o;
     bool resumed;
     t->told.notes = stderr;
+    t->told.tokens = ls_tokens_of_sample(t->p);
     t->place.keeps_frozen = o->save_frozen;
     t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
@@ -265,7 +277,10 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         t->memory.device->tune = o->tune;
     if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
         || (o->save && !ls_saver_open(&t->saves.saver, o->save, o->keep_last, saves(t), e))
-        || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e)
+        || (o->init_from
+            && !ls_init_from(&t->memory, o->init_from, o->init_strict, stderr, e))
+        || !resume(t, &resumed, e) || !number_texts(t, e)
+        || !ls_validation_open(t, resumed, e) || !open_loader(t, workers, e)
         || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e)
         || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
@@ -301,6 +316,7 @@ void ls_trainer_close(LsTrainer *t, LsError *e)
 {
     ls_progress_clear(&t->reports.progress);
     ls_log_close(&t->reports.log, t->o.log, e);
+    ls_events_close(&t->reports.events, e);
     if (t->feed.pinned)
         t->memory.device->kind->unpin(t->memory.device, t->feed.loader.memory);
     ls_pipelined_close(t);

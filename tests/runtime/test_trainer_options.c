@@ -198,6 +198,72 @@ static void check_val(void)
     TOLD(out_text, "val_loss ");
 }
 
+static bool there(const char *path) { return access(path, F_OK) == 0; }
+
+/* How often a text comes. */
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, part)) != NULL; p++)
+        n++;
+    return n;
+}
+
+/* What they decide: tests/whole/validation.sh. */
+static void check_val_split(void)
+{
+    runs("--data data.npz --val-split 2");
+    ck_assert_int_eq(seen.steps, 2);
+    TOLD(out_text, "/2)");
+    runs("--data data.npz --val-split 40%");
+    TOLD(out_text, "/4)");
+}
+
+static void check_val_every(void)
+{
+    runs("--data data.npz --val data.npz --epochs 3 --val-every 2");
+    ck_assert_int_eq(count(out_text, "val_loss "), 6);      /* 2, 3, 4, 6, 8, 9 */
+}
+
+static void check_limit_batches(void)
+{
+    runs("--data data.npz --epochs 2 --limit-batches 2");
+    ck_assert_int_eq(seen.steps, 4);
+}
+
+static void check_limit_val_batches(void)
+{
+    runs("--data data.npz --val data.npz --limit-val-batches 1");
+    TOLD(out_text, "/4)");
+}
+
+static void check_keep_best(void)
+{
+    runs("--data data.npz --val data.npz --save best --keep-best val_loss");
+    ck_assert(there("best/best.safetensors"));
+}
+
+/* Parameters that do not move give the same loss each time. */
+static void check_patience(void)
+{
+    runs("--data data.npz --val data.npz --epochs 9 --lr 0 --patience 2");
+    ck_assert_int_eq(seen.steps, 9);
+    TOLD(out_text, "ended after step 9: val_loss has not improved in 2 evaluations");
+}
+
+static void check_min_delta(void)
+{
+    runs("--data data.npz --val data.npz --epochs 9 --patience 1 --min-delta 1e9");
+    ck_assert_int_eq(seen.steps, 6);
+}
+
+static void check_export_best(void)
+{
+    runs("--data data.npz --val data.npz --lr 0 --epochs 3 --save exported --keep-best val_loss "
+         "--export-best --export x.onnx");
+    TOLD(out_text, "exporting the model of step 3, with the best val_loss");
+}
+
 static void check_drop_last(void)
 {
     runs("--data data.npz");
@@ -266,8 +332,6 @@ static void check_eval(void)
     ck_assert_int_eq(seen.steps, 0);
     TOLD(out_text, "val_loss ");
 }
-
-static bool there(const char *path) { return access(path, F_OK) == 0; }
 
 static void check_save(void)
 {
@@ -407,6 +471,83 @@ static void check_log(void)
 {
     runs("--data data.npz --log x.log");
     check_begins("x.log", "{\"schema\":1,\"model\":\"tiny.onnx\"");
+}
+
+/* What the events say: test_event_file.c. */
+static void check_tensorboard(void)
+{
+    runs("--data data.npz --tensorboard events");
+    DIR *d = opendir("events");
+    int files = 0;
+    for (struct dirent *f; d != NULL && (f = readdir(d)) != NULL;)
+        files += strncmp(f->d_name, "events.out.tfevents.", 20) == 0;
+    closedir(d);
+    ck_assert_int_eq(files, 1);
+}
+
+/* The gradient of tiny_program.h's update is known: test_event_file.c. */
+static void check_log_grad_norm(void)
+{
+    runs("--data data.npz --log x.log");
+    ck_assert(!file_has("x.log", "grad_norm"));
+    runs("--data data.npz --log x.log --log-grad-norm");
+    ck_assert(file_has("x.log", "\"grad_norm\":"));
+    LsProgram p = tiny_program(2);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --log x.log --log-grad-norm"), 2);
+    TOLD(err_text, "--log-grad-norm: an update adds up the gradients of several");
+}
+
+/* What they do: tests/whole/find_rate.sh, tests/whole/weights.sh. */
+static void check_find_rate(void)
+{
+    runs("--data data.npz --find-rate=12");
+    ck_assert_int_eq(seen.steps, 12);
+    TOLD(out_text, "running mean");
+}
+
+static void check_rate_range(void)
+{
+    runs("--data data.npz --find-rate=12 --rate-range 1e-9:1e-6");
+    ck_assert_double_eq_tol(seen.lr, 1e-6, 1e-12);
+}
+
+static void check_rate_table(void)
+{
+    runs("--data data.npz --find-rate=12 --rate-table x.csv");
+    check_begins("x.csv", "rate,loss,mean\n1e-07,");
+}
+
+static void check_save_weights(void)
+{
+    runs("--data data.npz --save-weights w.safetensors");
+    ck_assert(file_has("w.safetensors", "\"w\":{\"dtype\":\"F32\""));
+}
+
+static void check_init_from(void)
+{
+    runs("--data data.npz --save-weights w.safetensors --lr 0.5");
+    runs("--data data.npz --init-from w.safetensors");
+    TOLD(err_text, "w.safetensors: initial values of ");
+    runs("--data data.npz --init-from w.safetensors --eval --save-weights v.safetensors");
+    LsFile a, b;
+    LsError e = {0};
+    ck_assert(ls_file_map(&a, "w.safetensors", &e) && ls_file_map(&b, "v.safetensors", &e));
+    ck_assert(a.size == b.size && memcmp(a.data, b.data, a.size) == 0);
+    ls_file_unmap(&a);
+    ls_file_unmap(&b);
+}
+
+static void check_init_strict(void)
+{
+    runs("--data data.npz --save-weights w.safetensors");
+    runs("--data data.npz --init-from w.safetensors --init-strict");
+    MUST(2, "--data data.npz --init-strict");
+}
+
+static void check_weights_of(void)
+{
+    MUST(2, "--data data.npz --save-weights w.safetensors --weights-of average");
+    TOLD(err_text, "this program keeps no averages");
 }
 
 static void check_trace(void)
@@ -563,6 +704,23 @@ static void check_help(void)
 static const struct { const char *name; void (*check)(void); } row[] = {
     {"data", check_data},
     {"val", check_val},
+    {"val-split", check_val_split},
+    {"val-every", check_val_every},
+    {"limit-batches", check_limit_batches},
+    {"limit-val-batches", check_limit_val_batches},
+    {"keep-best", check_keep_best},
+    {"patience", check_patience},
+    {"min-delta", check_min_delta},
+    {"export-best", check_export_best},
+    {"tensorboard", check_tensorboard},
+    {"log-grad-norm", check_log_grad_norm},
+    {"find-rate", check_find_rate},
+    {"rate-range", check_rate_range},
+    {"rate-table", check_rate_table},
+    {"save-weights", check_save_weights},
+    {"init-from", check_init_from},
+    {"init-strict", check_init_strict},
+    {"weights-of", check_weights_of},
     {"label-from", check_label_from},
     {"scale", check_scale},
     {"mean", check_mean},
