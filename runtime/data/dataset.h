@@ -26,6 +26,7 @@ typedef struct LsDataOptions {
     const char *raw;            /* element type of raw files, "float32"; NULL: from the file name */
     int64_t stride;             /* token streams: tokens from one window to the next; 0: a window */
     bool pack;                  /* JSON lines: samples share rows */
+    bool random_windows;        /* token streams: windows begin elsewhere in every epoch */
     uint64_t seed;              /* of synthetic data */
 } LsDataOptions;
 
@@ -46,6 +47,11 @@ typedef struct LsSource {
     const LsTokenRows *rows;    /* of tokens, which have `part`; the array has none of them; NULL */
     LsRowPart part;
     int64_t per_sample;         /* elements */
+    int64_t stored;             /* elements of a sample in the array */
+    int64_t high, wide;         /* rows and columns of a picture or map in the array, if they are not
+                                 * those of the input; else 0 */
+    int64_t labels;             /* > 0: the array has so many labels for each sample of a target of
+                                 * probabilities */
     int64_t channel, run;       /* channels; consecutive elements of one channel */
     float *table;               /* converted values of uint8 elements, [256], with mean
                                  * [channel][256]; or NULL */
@@ -68,6 +74,8 @@ struct LsDataset {
     LsClassNames classes;       /* of the labels; n 0: the data have no names */
     bool scaled;                /* some input uses scale, mean and std */
     double *norm;               /* storage of mean and std */
+    int64_t moves;              /* tokens by which windows of a stream may be moved, with
+                                 * random_windows; 0: they stay */
     bool label_is_input;        /* the target has the values of input label_input */
     uint32_t label_input;
 };
@@ -84,6 +92,25 @@ bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e);
  * threads may call it concurrently. A label out of range is an error. */
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e);
+
+/* The same for a window of tokens that begins `moved` tokens later, at most LsDataset.moves. */
+bool ls_dataset_read_moved(const LsDataset *d, uint32_t input, int64_t sample, int64_t moved,
+                           int64_t place, void *batch, LsError *e);
+/* Reads n elements of a sample from element `from` of the sample in the array on, all of channel c,
+ * and stores them `step` elements apart from `to` on: reals as the program has them, or integers. */
+bool ls_dataset_read_run(const LsDataset *d, uint32_t input, int64_t sample, int64_t from, int64_t c,
+                         int64_t n, void *to, int64_t step, LsError *e);
+/* Reads the labels of a target of probabilities (LsSource.labels), n from label `from` on. */
+bool ls_dataset_read_labels(const LsDataset *d, uint32_t input, int64_t sample, int64_t from,
+                            int64_t n, int64_t *to, LsError *e);
+/* n elements of a sample of reals from element `from` of it in the array on, as the data have them,
+ * before --scale. */
+void ls_dataset_raw(const LsDataset *d, uint32_t input, int64_t sample, int64_t from, int64_t n,
+                    float *to);
+/* The sample in an array of bytes. */
+const unsigned char *ls_dataset_bytes(const LsDataset *d, uint32_t input, int64_t sample);
+/* A zero of channel c in the data, as a batch has it. */
+double ls_dataset_zero_value(const LsDataset *d, uint32_t input, int64_t c);
 
 /* Whether the reals of a sample are finite, in the file and in a batch; else an error that names
  * the first other value. Synthetic samples are finite. Called only to find the reason for a loss

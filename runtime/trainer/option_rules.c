@@ -167,7 +167,16 @@ static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError
                       one);
 }
 
-bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+/* What is drawn for the samples of training. */
+static bool fits_augmentation(LsTrainerOptions *o, LsError *e)
+{
+    const char *of = o->augment ? "--augment" : o->random_windows ? "--random-windows" : NULL;
+    if (o->eval && of != NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "%s: --eval takes the data as they are", of);
+    return o->augment == NULL || ls_augment_parse(&o->augments, o->augment, e);
+}
+
+bool ls_trainer_options_fit(LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     static const char *const mode[] = {"auto", "bar", "plain", "none"};
     bool known = false;
@@ -195,7 +204,7 @@ bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsErr
         return ls_fail(e, LS_EXIT_USAGE,
                        "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
-    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e)
+    if (!fits_augmentation(o, e) || !fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e)
         || !fits_pipeline(o, p, e))
         return false;
     if ((o->save_every || o->keep_last || o->save_frozen) && !o->save)

@@ -171,13 +171,14 @@ static bool count_ranks(LsTrainer *t, LsCommWish *w, LsError *e)
 static void run_ranks(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    char same[600];
+    char same[800];
     snprintf(same, sizeof same,
              "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64
-             ", epochs %" PRId64 ", %s%s, replicas "
+             ", epochs %" PRId64 ", %s%s%s, augmented by %.160s, replicas "
              "compared %" PRId64,
              t->p->about.plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs,
              o->shuffle ? "shuffled" : "in file order", o->drop_last ? ", drop last" : "",
+             o->random_windows ? ", random windows" : "", o->augment ? o->augment : "nothing",
              o->compare_replicas);
     ls_make_printable(same);        /* as other ranks have it */
     const bool nccl =

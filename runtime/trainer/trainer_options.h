@@ -5,6 +5,7 @@
 
 #include "runtime/base/option_table.h"
 #include "runtime/base/run_error.h"
+#include "runtime/data/augment.h"
 #include "runtime/ls_program.h"
 
 #include <stdio.h>
@@ -15,6 +16,8 @@ typedef struct LsTrainerOptions {
     const char *data, *val, *label_from, *scale, *mean, *std, *raw;
     int64_t stride;             /* of token streams; 0: a row */
     bool pack;
+    bool random_windows;        /* of token streams */
+    const char *augment; LsAugment augments;            /* as given, as parsed */
     bool shuffle, drop_last, order_given;   /* order_given: one of both */
     int64_t workers;            /* -1: chosen from the number of threads */
     int64_t epochs, steps;      /* steps: updates; 0: no limit */
@@ -62,8 +65,8 @@ extern const LsOptionTable ls_trainer_table;    /* option_rows.c */
 /* The path of row k of the table, if it is an output option that was given; else NULL. */
 const char *ls_trainer_output(const LsTrainerOptions *o, int k);
 /* option_rules.c: whether the options go together and with the program; else an LS_EXIT_USAGE
- * error. */
-bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsError *e);
+ * error. Parses --augment. */
+bool ls_trainer_options_fit(LsTrainerOptions *o, const LsProgram *p, LsError *e);
 /* Sets export_type of --export-precision, which the model must be able to cast. */
 bool ls_trainer_export_type(LsTrainerOptions *o, const LsProgram *p, LsError *e);
 
