@@ -16,6 +16,8 @@ static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 /* Of a window as long as the whole picture, or shorter. */
 static int64_t most_taps(int64_t n, int64_t length)
 {
+    if (n == 0)                 /* there are no pictures */
+        return 0;
     const int64_t taps = 2 * ((length + n - 1) / n) + 2;
     return taps < length ? taps : length;
 }
