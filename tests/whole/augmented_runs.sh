@@ -1,7 +1,7 @@
 #!/bin/sh
 # Augmentation has the same bits for any number of threads, workers, ranks and micro-batches, and
 # after a run was resumed in the middle of an epoch; and what does not fit is refused.
-#   sh tests/whole/augment.sh BUILD-FOLDER
+#   sh tests/whole/augmented_runs.sh BUILD-FOLDER
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
 out=$(mktemp -d)
