@@ -14,7 +14,11 @@ static bool is_soft(const LsGraph *g, LsNodeId n)
 static bool is_between(const LsGraph *g, LsNodeId n)
 {
     switch (ls_op[g->node[n.i].op]->kernel) {
-    case LS_K_VIEW: case LS_K_MAP: case LS_K_REDUCE: case LS_K_FUSED: case LS_K_MOVE: return true;
+    case LS_K_VIEW:
+    case LS_K_MAP:
+    case LS_K_REDUCE:
+    case LS_K_FUSED:
+    case LS_K_MOVE: return true;
     default: return false;
     }
 }

@@ -73,10 +73,11 @@ static bool resized_crop(LsAugment *a, const char *word, const char *value, LsEr
     a->least = area[0], a->most = area[1];
     a->narrow = shape[0], a->broad = shape[1];
     return ok
-           || bad(word,
-                  "takes the smallest and the largest part of the picture, and of width over height, "
-                  "as in resized-crop=0.08-1 or resized-crop=0.08-1:0.75-1.333",
-                  e);
+           || bad(
+               word,
+               "takes the smallest and the largest part of the picture, and of width over height, "
+               "as in resized-crop=0.08-1 or resized-crop=0.08-1:0.75-1.333",
+               e);
 }
 
 static bool jitter(LsAugment *a, const char *word, const char *value, LsError *e)
@@ -100,21 +101,16 @@ static bool mix(LsAugment *a, const char *word, const char *value, LsError *e)
 {
     double *to = word[0] == 'm' ? &a->mixup : &a->cutmix;
     return (value != NULL && number(&value, "", 1e-3, 1e3, to))
-           || bad(word, "takes the alpha of a Beta distribution, from 0.001 to 1000, as in mixup=0.2",
-                  e);
+           || bad(word,
+                  "takes the alpha of a Beta distribution, from 0.001 to 1000, as in mixup=0.2", e);
 }
 
 static const struct {
     const char *name;
     bool (*take)(LsAugment *, const char *word, const char *value, LsError *);
 } known[] = {
-    {"flip", flip},
-    {"vflip", flip},
-    {"crop", crop},
-    {"resized-crop", resized_crop},
-    {"jitter", jitter},
-    {"mixup", mix},
-    {"cutmix", mix},
+    {"flip", flip},     {"vflip", flip}, {"crop", crop},  {"resized-crop", resized_crop},
+    {"jitter", jitter}, {"mixup", mix},  {"cutmix", mix},
 };
 enum { NKNOWN = sizeof known / sizeof *known };
 

@@ -25,9 +25,9 @@ static LsInputKind kind_of(const LsDataset *d, uint32_t k, const LsPictureSize *
                                                                     : LS_INPUT_AS_IS;
     if (!ls_map_size(d, k, &own) || !same_size(&own, size))
         return LS_INPUT_AS_IS;
-    return ls_picture_size(d, k, &own)                    ? LS_INPUT_PICTURE
-           : in->is_label || in->t.type != LS_DT_REAL     ? LS_INPUT_MAP
-                                                          : LS_INPUT_AS_IS;
+    return ls_picture_size(d, k, &own)                ? LS_INPUT_PICTURE
+           : in->is_label || in->t.type != LS_DT_REAL ? LS_INPUT_MAP
+                                                      : LS_INPUT_AS_IS;
 }
 
 /* What an input of three axes or more says of places must move with the pictures. */
@@ -78,10 +78,11 @@ static bool colours_fit(const LsAugmenter *a, LsError *e)
     for (uint32_t k = 0; k < d->p->ninput && ls_augment_colours(&a->how); k++) {
         const int64_t channels = d->source[k].channel;
         if (a->kind[k] == LS_INPUT_PICTURE && channels != 3 && !(channels == 1 && grey))
-            return ls_fail(e, LS_EXIT_USAGE,
-                           "--augment: jitter changes pictures of 3 channels (red, green, blue), or, "
-                           "without saturation and hue, of 1; '%s' has %" PRId64,
-                           d->p->input[k].t.name, channels);
+            return ls_fail(
+                e, LS_EXIT_USAGE,
+                "--augment: jitter changes pictures of 3 channels (red, green, blue), or, "
+                "without saturation and hue, of 1; '%s' has %" PRId64,
+                d->p->input[k].t.name, channels);
     }
     return true;
 }
@@ -97,12 +98,13 @@ static bool mixes_fit(const LsAugmenter *a, LsError *e)
                        what);
     for (uint32_t k = 0; k < p->ninput; k++)
         if (p->input[k].t.type != LS_DT_REAL && !a->data->source[k].whole)
-            return ls_fail(e, LS_EXIT_USAGE,
-                           p->input[k].is_label
-                               ? "--augment: %s mixes targets, and '%s' has integer labels; compile "
-                                 "with --loss soft_ce, whose target has probabilities"
-                               : "--augment: %s mixes reals, and '%s' has integers",
-                           what, p->input[k].t.name);
+            return ls_fail(
+                e, LS_EXIT_USAGE,
+                p->input[k].is_label
+                    ? "--augment: %s mixes targets, and '%s' has integer labels; compile "
+                      "with --loss soft_ce, whose target has probabilities"
+                    : "--augment: %s mixes reals, and '%s' has integers",
+                what, p->input[k].t.name);
     return true;
 }
 
@@ -175,8 +177,8 @@ const char *ls_augmenter_leaves(const LsAugmenter *a)
 {
     const LsProgram *p = a->data->p;
     for (uint32_t k = 0; k < p->ninput && ls_augment_moves(&a->how); k++)
-        if (p->input[k].is_label && p->input[k].t.type == LS_DT_REAL
-            && a->kind[k] == LS_INPUT_AS_IS && !ls_takes_labels(p, k))
+        if (p->input[k].is_label && p->input[k].t.type == LS_DT_REAL && a->kind[k] == LS_INPUT_AS_IS
+            && !ls_takes_labels(p, k))
             return p->input[k].t.name;
     return NULL;
 }
@@ -233,7 +235,8 @@ static void blend(void *to, const void *other, int64_t n, float own, int real_by
     for (int64_t k = 0; k < n && real_bytes == 4; k++)
         ((float *)to)[k] = own * ((float *)to)[k] + rest * ((const float *)other)[k];
     for (int64_t k = 0; k < n && real_bytes == 8; k++)
-        ((double *)to)[k] = (double)own * ((double *)to)[k] + (double)rest * ((const double *)other)[k];
+        ((double *)to)[k] =
+            (double)own * ((double *)to)[k] + (double)rest * ((const double *)other)[k];
 }
 
 /* The box of each plane becomes the other's. */
@@ -250,8 +253,8 @@ static void paste(const LsAugmenter *a, uint32_t input, const LsMix *m, char *to
         }
 }
 
-bool ls_augmenter_read(const LsAugmenter *a, int room, uint32_t input, int64_t sample, int64_t epoch,
-                       void *to, LsError *e)
+bool ls_augmenter_read(const LsAugmenter *a, int room, uint32_t input, int64_t sample,
+                       int64_t epoch, void *to, LsError *e)
 {
     const LsDataset *d = a->data;
     LsScratch s = {0};
@@ -259,8 +262,8 @@ bool ls_augmenter_read(const LsAugmenter *a, int room, uint32_t input, int64_t s
         s = ls_scratch_at(a->memory + room * a->room, &a->size, a->channels);
     if (!read_one(a, &s, input, sample, epoch, to, e))
         return false;
-    const LsMix m = ls_mix_draw(&a->how, a->seed, epoch, d->samples, sample, a->size.high,
-                                a->size.wide);
+    const LsMix m =
+        ls_mix_draw(&a->how, a->seed, epoch, d->samples, sample, a->size.high, a->size.wide);
     if (m.how == LS_MIX_NONE || d->source[input].whole)
         return true;
     if (!read_one(a, &s, input, m.other, epoch, s.other, e))

@@ -10,12 +10,13 @@ typedef struct LsAugmenter {
     LsAugment how;
     uint64_t seed;
     const LsDataset *data;
-    uint8_t *kind;              /* of each input: LsInputKind */
-    LsPictureSize size;         /* of all pictures */
-    int64_t channels;           /* most of a picture */
-    bool windows;               /* of streams of tokens begin elsewhere in every epoch */
-    char *memory;               /* `rooms` times `room` bytes */
-    int64_t room; int rooms;
+    uint8_t *kind;      /* of each input: LsInputKind */
+    LsPictureSize size; /* of all pictures */
+    int64_t channels;   /* most of a picture */
+    bool windows;       /* of streams of tokens begin elsewhere in every epoch */
+    char *memory;       /* `rooms` times `room` bytes */
+    int64_t room;
+    int rooms;
 } LsAugmenter;
 
 /* how: NULL: nothing but windows may change. rooms: samples that are made at the same time. The
@@ -29,7 +30,7 @@ const char *ls_augmenter_leaves(const LsAugmenter *a);
 
 /* Reads a sample of an input to its place `to` in a batch. Threads may call it at the same time,
  * each with a room of its own, from 0. epoch: it decides, with the sample, what is drawn. */
-bool ls_augmenter_read(const LsAugmenter *a, int room, uint32_t input, int64_t sample, int64_t epoch,
-                       void *to, LsError *e);
+bool ls_augmenter_read(const LsAugmenter *a, int room, uint32_t input, int64_t sample,
+                       int64_t epoch, void *to, LsError *e);
 
 #endif

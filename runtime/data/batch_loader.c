@@ -72,7 +72,9 @@ static int64_t sample_at(const LsPass *pass, int64_t number, int64_t place)
 {
     int64_t i =
         first_sample(pass, number) + place % (ls_batch_valid(pass, number) * members_of(pass));
-    return pass->shuffle ? ls_shuffled(pass->seed, epoch_of(pass, number), pass->data->samples, i) : i;
+    return pass->shuffle
+               ? ls_shuffled(pass->seed, epoch_of(pass, number), pass->data->samples, i)
+               : i;
 }
 
 bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e)

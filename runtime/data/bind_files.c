@@ -3,7 +3,6 @@
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
 #include "runtime/data/npz.h"
-#include "runtime/data/picture_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
-#include "runtime/data/picture_read.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -381,8 +380,8 @@ static LsRead begin_read(const LsDataset *d, uint32_t input, int64_t sample)
     return (LsRead){d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
 }
 
-bool ls_dataset_read_run(const LsDataset *d, uint32_t input, int64_t sample, int64_t from, int64_t c,
-                         int64_t n, void *to, int64_t step, LsError *e)
+bool ls_dataset_read_run(const LsDataset *d, uint32_t input, int64_t sample, int64_t from,
+                         int64_t c, int64_t n, void *to, int64_t step, LsError *e)
 {
     const LsRead r = begin_read(d, input, sample);
     if (d->p->input[input].t.type != LS_DT_REAL)

@@ -48,8 +48,8 @@ typedef struct LsSource {
     LsRowPart part;
     int64_t per_sample;         /* elements */
     int64_t stored;             /* elements of a sample in the array */
-    int64_t high, wide;         /* rows and columns of a picture or map in the array, if they are not
-                                 * those of the input; else 0 */
+    int64_t high, wide;         /* rows and columns of a picture or map in the array, if they are
+                                 * not those of the input; else 0 */
     int64_t labels;             /* > 0: the array has so many labels for each sample of a target of
                                  * probabilities */
     int64_t channel, run;       /* channels; consecutive elements of one channel */
@@ -96,15 +96,16 @@ bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t
 /* The same for a window of tokens that begins `moved` tokens later, at most LsDataset.moves. */
 bool ls_dataset_read_moved(const LsDataset *d, uint32_t input, int64_t sample, int64_t moved,
                            int64_t place, void *batch, LsError *e);
-/* Reads n elements of a sample from element `from` of the sample in the array on, all of channel c,
- * and stores them `step` elements apart from `to` on: reals as the program has them, or integers. */
-bool ls_dataset_read_run(const LsDataset *d, uint32_t input, int64_t sample, int64_t from, int64_t c,
-                         int64_t n, void *to, int64_t step, LsError *e);
+/* Reads n elements of a sample from element `from` of the sample in the array on, all of channel
+ * c, and stores them `step` elements apart from `to` on: reals as the program has them, or
+ * integers. */
+bool ls_dataset_read_run(const LsDataset *d, uint32_t input, int64_t sample, int64_t from,
+                         int64_t c, int64_t n, void *to, int64_t step, LsError *e);
 /* Reads the labels of a target of probabilities (LsSource.labels), n from label `from` on. */
 bool ls_dataset_read_labels(const LsDataset *d, uint32_t input, int64_t sample, int64_t from,
                             int64_t n, int64_t *to, LsError *e);
-/* n elements of a sample of reals from element `from` of it in the array on, as the data have them,
- * before --scale. */
+/* n elements of a sample of reals from element `from` of it in the array on, as the data have
+ * them, before --scale. */
 void ls_dataset_raw(const LsDataset *d, uint32_t input, int64_t sample, int64_t from, int64_t n,
                     float *to);
 /* The sample in an array of bytes. */
@@ -140,6 +141,11 @@ bool ls_stream_is(const LsDataset *d, const LsFile *f, bool bin);
 bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e);
 /* bind_files.c: all items of --data */
 bool ls_bind_files(LsDataset *d, LsError *e);
+/* picture_read.c: whether the target is one of probabilities for which labels may stand */
+bool ls_takes_labels(const LsProgram *p, uint32_t input);
+/* Reads a sample of pictures or maps of another size than the input's, of which it takes the
+ * middle, or of labels of such a target, to its place in a batch. */
+bool ls_picture_read(const LsDataset *d, uint32_t input, int64_t sample, void *to, LsError *e);
 /* The input has what is usual for it. */
 void ls_dataset_usual(LsDataset *d, uint32_t input);
 /* synthetic.c: element i of a synthetic sample. */

@@ -3,9 +3,15 @@
 
 #include <math.h>
 
-static float within(float v) { return v < 0 ? 0 : v > 1 ? 1 : v; }
+static float within(float v)
+{
+    return v < 0 ? 0 : v > 1 ? 1 : v;
+}
 
-static float grey(float r, float g, float b) { return 0.2989f * r + 0.587f * g + 0.114f * b; }
+static float grey(float r, float g, float b)
+{
+    return 0.2989f * r + 0.587f * g + 0.114f * b;
+}
 
 static void brighten(float *v, int64_t n, float factor)
 {
@@ -44,7 +50,7 @@ static void saturate(float *v, int64_t n, float factor)
 static void turn(float *r, float *g, float *b, float by)
 {
     const float top = fmaxf(*r, fmaxf(*g, *b)), low = fminf(*r, fminf(*g, *b)), range = top - low;
-    if (range == 0)             /* grey has no hue */
+    if (range == 0) /* grey has no hue */
         return;
     const float s = range / top;
     const float rc = (top - *r) / range, gc = (top - *g) / range, bc = (top - *b) / range;

@@ -18,13 +18,13 @@ enum {
     MIX_HOW = 0x800,
     MIX_TOP = 0x900,
     MIX_LEFT = 0xa00,
-    SHARE = 0x10000,            /* and beyond */
-    PARTNERS = 0x5061726e       /* of the order that says who is mixed with whom */
+    SHARE = 0x10000,      /* and beyond */
+    PARTNERS = 0x5061726e /* of the order that says who is mixed with whom */
 };
 
 uint64_t ls_draw_key(uint64_t seed, int64_t epoch, int64_t sample)
 {
-    const uint64_t of = ls_mix(seed + 0x6175676d656e7473u);    /* the order of an epoch has another */
+    const uint64_t of = ls_mix(seed + 0x6175676d656e7473u); /* the order of an epoch has another */
     return ls_mix(ls_mix(of + (uint64_t)epoch) + (uint64_t)sample);
 }
 
@@ -143,7 +143,10 @@ static double draw_share(uint64_t key, double alpha)
     return 1 / (1 + exp(y - x));
 }
 
-static float exact_share(double v) { return (float)(rint(v * 0x1p24) * 0x1p-24); }
+static float exact_share(double v)
+{
+    return (float)(rint(v * 0x1p24) * 0x1p-24);
+}
 
 /* A box with its middle anywhere, of the part `share` of the picture where it lies within it. */
 static void draw_box(LsMix *m, uint64_t key, double share, int64_t high, int64_t wide)

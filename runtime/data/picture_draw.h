@@ -15,14 +15,16 @@ double ls_draw_unit(uint64_t key, uint64_t k);
 int64_t ls_draw_below(uint64_t key, uint64_t k, int64_t n);
 
 /* Pixels: of the input, and of the picture that it is taken from. */
-typedef struct LsPictureSize { int64_t high, wide, from_high, from_wide; } LsPictureSize;
+typedef struct LsPictureSize {
+    int64_t high, wide, from_high, from_wide;
+} LsPictureSize;
 
 /* The part of a picture that becomes the input. It may reach beyond the picture: there it has
  * zeros, or the mirror image of the picture. */
 typedef struct LsWindow {
     int64_t top, left, high, wide;
     bool flip, vflip, reflect;
-    bool resized;               /* brought to the input's size, even if it has it; else it has it */
+    bool resized; /* brought to the input's size, even if it has it; else it has it */
 } LsWindow;
 
 LsWindow ls_window_centre(const LsPictureSize *s);
@@ -34,10 +36,10 @@ void ls_colours_draw(const LsAugment *a, uint64_t key, float factor[LS_COLOURS])
 typedef enum { LS_MIX_NONE, LS_MIX_ALL, LS_MIX_BOX } LsMixHow;
 /* How a sample is mixed with another one. */
 typedef struct LsMix {
-    LsMixHow how;               /* LS_MIX_BOX: the box of the picture is the other's */
-    int64_t other;              /* sample */
-    float own;                  /* share of the sample: a multiple of 2^-24, so that 1 - own is
-                                 * exact */
+    LsMixHow how;  /* LS_MIX_BOX: the box of the picture is the other's */
+    int64_t other; /* sample */
+    float own;     /* share of the sample: a multiple of 2^-24, so that 1 - own is
+                    * exact */
     int64_t top, left, high, wide;
 } LsMix;
 

@@ -48,11 +48,11 @@ uint32_t ls_first_picture(const LsDataset *d)
 /* ---- windows ---- */
 
 /* The column (or row) of the picture that column x has; -1: none. */
-static int64_t source_of(int64_t x, int64_t n, bool flip, int64_t first, int64_t length, int64_t from,
-                         const LsWindow *w)
+static int64_t source_of(int64_t x, int64_t n, bool flip, int64_t first, int64_t length,
+                         int64_t from, const LsWindow *w)
 {
     x = flip ? n - 1 - x : x;
-    if (w->resized)             /* the middle of the pixel lies in it */
+    if (w->resized) /* the middle of the pixel lies in it */
         x = (2 * x + 1) * length / (2 * n);
     x += first;
     if (w->reflect && x < 0)
@@ -90,11 +90,11 @@ typedef struct Reader {
     uint32_t input;
     int64_t sample;
     LsPictureSize size;
-    LsPiece piece[LS_PIECES];   /* of columns */
-    int pieces;                 /* more than LS_PIECES: they are too many to keep */
+    LsPiece piece[LS_PIECES]; /* of columns */
+    int pieces;               /* more than LS_PIECES: they are too many to keep */
     const LsWindow *window;
     char *to;
-    int64_t bytes;              /* of an element */
+    int64_t bytes; /* of an element */
     LsWalk walk;
 } Reader;
 
@@ -129,9 +129,9 @@ static void put_nothing(const Reader *r, int64_t plane, int64_t at, int64_t n)
                          ? ls_dataset_zero_value(r->d, r->input, plane % s->channel)
                      : in->is_label && p->target.has_ignore ? (double)p->target.ignore
                                                             : 0;
-    if (s->labels > 0) {        /* a map of nothing is class 0 */
+    if (s->labels > 0) { /* a map of nothing is class 0 */
         for (int64_t k = 0; k < n; k++) {
-            const int64_t i = at + k;   /* plane 0 of the classes */
+            const int64_t i = at + k; /* plane 0 of the classes */
             ls_real_put(r->to + ls_walk_at(&r->walk, i) * r->bytes, 1, p->real_bytes);
         }
         return;
@@ -239,8 +239,8 @@ bool ls_picture_read(const LsDataset *d, uint32_t input, int64_t sample, void *t
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: '%s' is %" PRId64 "x%" PRId64 ", smaller than the %" PRId64 "x%" PRId64
                        " that the program takes",
-                       s->path, d->p->input[input].t.name, size.from_high, size.from_wide, size.high,
-                       size.wide);
+                       s->path, d->p->input[input].t.name, size.from_high, size.from_wide,
+                       size.high, size.wide);
     const LsWindow w = ls_window_centre(&size);
     return ls_window_read(d, input, sample, &w, to, e);
 }

@@ -6,8 +6,6 @@
 #include "runtime/data/dataset.h"
 #include "runtime/data/picture_draw.h"
 
-/* Whether the target is one of probabilities for which labels may stand. */
-bool ls_takes_labels(const LsProgram *p, uint32_t input);
 /* The sizes of an input that has pictures: reals, with samples, channels, rows and columns. False:
  * it has none. */
 bool ls_picture_size(const LsDataset *d, uint32_t input, LsPictureSize *s);
@@ -19,7 +17,10 @@ uint32_t ls_first_picture(const LsDataset *d);
 
 /* Columns or rows from x on, `n` of them, are those of the picture from `from` on; step -1: down
  * from there; 0: there is no picture. */
-typedef struct LsPiece { int64_t x, n, from; int step; } LsPiece;
+typedef struct LsPiece {
+    int64_t x, n, from;
+    int step;
+} LsPiece;
 enum { LS_PIECES = 8 };
 /* The next piece behind `x`, along the columns of a window, or its rows. Returns false behind the
  * last one. */
@@ -30,7 +31,4 @@ bool ls_window_piece(const LsWindow *w, const LsPictureSize *s, bool rows, int64
  * mirrored there are zeros of the data, or labels that are ignored. */
 bool ls_window_read(const LsDataset *d, uint32_t input, int64_t sample, const LsWindow *w, void *to,
                     LsError *e);
-/* The same without augmentation: the window in the middle. */
-bool ls_picture_read(const LsDataset *d, uint32_t input, int64_t sample, void *to, LsError *e);
-
 #endif

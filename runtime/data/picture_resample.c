@@ -9,14 +9,20 @@
 #include <math.h>
 #include <string.h>
 
-static int64_t aligned(int64_t n) { return (n + 63) & ~(int64_t)63; }
+static int64_t aligned(int64_t n)
+{
+    return (n + 63) & ~(int64_t)63;
+}
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* Of a window as long as the whole picture, or shorter. */
 static int64_t most_taps(int64_t n, int64_t length)
 {
-    if (n == 0)                 /* there are no pictures */
+    if (n == 0) /* there are no pictures */
         return 0;
     const int64_t taps = 2 * ((length + n - 1) / n) + 2;
     return taps < length ? taps : length;
@@ -105,8 +111,8 @@ static void fetch(const LsDataset *d, uint32_t input, int64_t sample, int64_t fr
 }
 
 /* to += weight * the row, or (first) to = weight * the row. */
-static void add_row(const unsigned char *bytes, const float *row, float weight, bool first, int64_t n,
-                    float *to)
+static void add_row(const unsigned char *bytes, const float *row, float weight, bool first,
+                    int64_t n, float *to)
 {
     if (first && bytes != NULL)
         for (int64_t k = 0; k < n; k++)
@@ -153,9 +159,8 @@ static void resample_plane(const LsDataset *d, uint32_t input, int64_t sample, c
         bool first = true;
         for (int64_t j = 0; j < s->down.taps; j++) {
             const float weight = s->down.weight[y * s->down.taps + j];
-            const int64_t from = (p * size->from_high + w->top + s->down.first[y] + j)
-                                     * size->from_wide
-                                 + w->left;
+            const int64_t from =
+                (p * size->from_high + w->top + s->down.first[y] + j) * size->from_wide + w->left;
             if (weight == 0)
                 continue;
             if (bytes == NULL)

@@ -7,14 +7,18 @@
 
 /* Weights of bilinear interpolation along one axis: element x of the result has `taps` elements of
  * the window from first[x] on. */
-typedef struct LsTaps { int32_t *first; float *weight; int64_t taps; } LsTaps;
+typedef struct LsTaps {
+    int32_t *first;
+    float *weight;
+    int64_t taps;
+} LsTaps;
 
 /* Memory for one picture at a time: room for what ls_scratch_bytes says. */
 typedef struct LsScratch {
-    float *plane;               /* the picture, [channel][high][wide] */
-    float *row;                 /* of the picture in the data, twice */
+    float *plane; /* the picture, [channel][high][wide] */
+    float *row;   /* of the picture in the data, twice */
     LsTaps down, across;
-    char *other;                /* the sample to mix with, of one input */
+    char *other; /* the sample to mix with, of one input */
 } LsScratch;
 
 int64_t ls_scratch_bytes(const LsPictureSize *s, int64_t channels, int64_t other_bytes);

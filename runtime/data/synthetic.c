@@ -9,7 +9,6 @@
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
-#include "runtime/data/picture_read.h"
 
 #include <math.h>
 
@@ -88,7 +87,8 @@ static double label_value(const LsDataset *d, uint32_t input, int64_t sample, in
         const int64_t of = i / (inner * classes) * inner + i % inner,
                       class = segments(d) ? disc_class(d, sample, of / t->dim[3], of % t->dim[3],
                                                        t->dim[2], t->dim[3])
-                                          : (int64_t)(key(d->opt.seed, (uint64_t)sample, (uint64_t)of)
+                                          : (int64_t)(key(d->opt.seed, (uint64_t)sample,
+                                                          (uint64_t)of)
                                                       % (uint64_t)classes);
         return i / inner % classes == class;
     }

@@ -204,7 +204,9 @@ bool ls_trainer_options_fit(LsTrainerOptions *o, const LsProgram *p, LsError *e)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
-    if (!fits_augmentation(o, e) || !fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e)
+    if (!fits_augmentation(o, e))
+        return false;
+    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e)
         || !fits_pipeline(o, p, e))
         return false;
     if ((o->save_every || o->keep_last || o->save_frozen) && !o->save)

@@ -266,8 +266,10 @@ def write_models():
     n, size = HIGH * WIDE, 3 * HIGH * WIDE
     m = Model()
     x = m.input("x", ["N", 3, HIGH, WIDE])
-    scores = m.node("MatMul", [m.node("Flatten", [x]), m.weight([size, CLASSES], [0] * size * CLASSES)])
-    m.output(m.node("Add", [scores, m.weight([1, CLASSES], [0] * CLASSES, prefix="b")]), ["N", CLASSES])
+    weight = m.weight([size, CLASSES], [0] * size * CLASSES)
+    scores = m.node("MatMul", [m.node("Flatten", [x]), weight])
+    bias = m.weight([1, CLASSES], [0] * CLASSES, prefix="b")
+    m.output(m.node("Add", [scores, bias]), ["N", CLASSES])
     m.output(m.node("Mul", [x, m.weight([1], [1])]), ["N", 3, HIGH, WIDE])
     m.write("classes.onnx")
     m = Model()

@@ -1,14 +1,23 @@
-/* tests/runtime/test_augment.c -- what is drawn for samples, windows of pictures in every layout and
- * type against one pixel after the other, and mixtures. tests/python/test_augment.py compares whole
- * batches with NumPy. */
+/* tests/runtime/test_augment.c -- what is drawn for samples, windows of pictures in every layout
+ * and type against one pixel after the other, and mixtures. tests/python/test_augment.py compares
+ * whole batches with NumPy. */
 #include "tests/support/npz_util.h"
 #include "runtime/data/batch_loader.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { BATCH = 2, CHANNELS = 3, HIGH = 5, WIDE = 7, FROM_HIGH = 9, FROM_WIDE = 8, SAMPLES = 6,
-       PIXELS = CHANNELS * HIGH * WIDE, CLASSES = 4 };
+enum {
+    BATCH = 2,
+    CHANNELS = 3,
+    HIGH = 5,
+    WIDE = 7,
+    FROM_HIGH = 9,
+    FROM_WIDE = 8,
+    SAMPLES = 6,
+    PIXELS = CHANNELS * HIGH * WIDE,
+    CLASSES = 4
+};
 
 static LsInput input[2];
 static LsProgram p;
@@ -29,20 +38,27 @@ static LsAugment how_of(const char *text)
 /* A program whose target has probabilities, and data with larger pictures and labels. */
 static void open_all(bool channels_last, int real_bytes, const char *how, int rooms)
 {
-    input[0] = (LsInput){.t = {.name = "x", .channels_last = channels_last, .rank = 4,
-                               .dim = {BATCH, CHANNELS, HIGH, WIDE}, .at = {LS_AT_INPUT, 0}}};
-    input[1] = (LsInput){.t = {.name = "label", .rank = 2, .dim = {BATCH, CLASSES},
-                               .at = {LS_AT_INPUT, 1}}, .is_label = true};
-    p = (LsProgram){.about.model = "m.onnx", .real_bytes = real_bytes, .division.samples = BATCH,
-                    .input = input, .ninput = 2,
+    input[0] = (LsInput){.t = {.name = "x",
+                               .channels_last = channels_last,
+                               .rank = 4,
+                               .dim = {BATCH, CHANNELS, HIGH, WIDE},
+                               .at = {LS_AT_INPUT, 0}}};
+    input[1] = (LsInput){
+        .t = {.name = "label", .rank = 2, .dim = {BATCH, CLASSES}, .at = {LS_AT_INPUT, 1}},
+        .is_label = true};
+    p = (LsProgram){.about.model = "m.onnx",
+                    .real_bytes = real_bytes,
+                    .division.samples = BATCH,
+                    .input = input,
+                    .ninput = 2,
                     .target = {.classes = CLASSES, .class_axis = 1, .soft = true}};
     for (size_t k = 0; k < sizeof picture; k++)
         picture[k] = (unsigned char)(k * 37 % 251);
     for (int k = 0; k < SAMPLES; k++)
         label[k] = k % CLASSES;
-    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_U8, 4, {SAMPLES, CHANNELS, FROM_HIGH, FROM_WIDE},
-                                       picture},
-                                      {"label", LS_I64, 1, {SAMPLES}, label}});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_U8, 4, {SAMPLES, CHANNELS, FROM_HIGH, FROM_WIDE}, picture},
+                          {"label", LS_I64, 1, {SAMPLES}, label}});
     e = (LsError){0};
     ck_assert_msg(ls_dataset_open(&d, &p, &(LsDataOptions){.data = "a.npz"}, &e), "%s", e.text);
     const LsAugment parsed = how_of(how);
@@ -58,8 +74,8 @@ static void close_all(void)
 /* A pixel of a sample in a batch, in the order of the memory. */
 static double pixel(const void *at, int c, int y, int x)
 {
-    const int64_t i = input[0].t.channels_last ? (y * WIDE + x) * CHANNELS + c
-                                               : (c * HIGH + y) * WIDE + x;
+    const int64_t i =
+        input[0].t.channels_last ? (y * WIDE + x) * CHANNELS + c : (c * HIGH + y) * WIDE + x;
     return p.real_bytes == 8 ? ((const double *)at)[i] : (double)((const float *)at)[i];
 }
 
@@ -92,7 +108,7 @@ START_TEST(chances_and_places_are_as_asked_for)
         ck_assert(w.left >= -PAD && w.left + WIDE <= FROM_WIDE + PAD);
         place[w.top + PAD]++;
     }
-    ck_assert_int_lt(abs(flips - N / 2), 4 * 71);       /* four deviations */
+    ck_assert_int_lt(abs(flips - N / 2), 4 * 71); /* four deviations */
     ck_assert_int_lt(abs(vflips - N / 5), 4 * 57);
     ck_assert_int_lt(abs(both - N / 10), 4 * 43);
     for (int k = 0; k < ROWS; k++)
@@ -107,7 +123,8 @@ START_TEST(windows_of_a_part_of_the_area_lie_within_the_picture)
     double least = 1, most = 0, sum = 0;
     for (int64_t k = 0; k < 5000; k++) {
         const LsWindow w = ls_window_draw(&how, &size, ls_draw_key(1, 0, k));
-        const double part = (double)(w.high * w.wide) / 15000, shape = (double)w.wide / (double)w.high;
+        const double part = (double)(w.high * w.wide) / 15000,
+                     shape = (double)w.wide / (double)w.high;
         ck_assert(w.resized && w.top >= 0 && w.left >= 0 && w.top + w.high <= 100
                   && w.left + w.wide <= 150);
         ck_assert(shape > 0.48 && shape < 2.1);
@@ -115,7 +132,7 @@ START_TEST(windows_of_a_part_of_the_area_lie_within_the_picture)
     }
     ck_assert(least < 0.11 && most > 0.49 && least > 0.09 && most < 0.51);
     ck_assert(fabs(sum - 0.29) < 0.02);
-    const LsPictureSize band = {HIGH, WIDE, 10, 400};   /* no try fits: the middle */
+    const LsPictureSize band = {HIGH, WIDE, 10, 400}; /* no try fits: the middle */
     const LsAugment large = how_of("resized-crop=1-1");
     const LsWindow w = ls_window_draw(&large, &band, ls_draw_key(1, 0, 0));
     ck_assert(w.high == 10 && w.wide == 13 && w.top == 0 && w.left == 193);
@@ -241,8 +258,9 @@ START_TEST(smaller_pictures_are_refused_but_for_what_enlarges_them)
     open_all(false, 4, "resized-crop", 1);
     ls_augmenter_close(&a);
     ls_dataset_close(&d);
-    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_U8, 4, {SAMPLES, CHANNELS, 4, 6}, picture},
-                                      {"label", LS_I64, 1, {SAMPLES}, label}});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_U8, 4, {SAMPLES, CHANNELS, 4, 6}, picture},
+                          {"label", LS_I64, 1, {SAMPLES}, label}});
     ck_assert(ls_dataset_open(&d, &p, &(LsDataOptions){.data = "a.npz"}, &e));
     ck_assert(!ls_dataset_read(&d, 0, 0, 0, batch, &e));
     ck_assert_msg(strstr(e.text, "'x' is 4x6, smaller than the 5x7") != NULL, "%s", e.text);
@@ -290,8 +308,8 @@ static void fill(char *to, int64_t each, int workers, int64_t first, int64_t end
 {
     LsLoader l;
     ck_assert(ls_loader_open(&l, &p, workers, &e));
-    const LsPass pass = {.data = &d, .augment = &a, .seed = 11, .shuffle = true, .first = first,
-                         .end = end};
+    const LsPass pass = {
+        .data = &d, .augment = &a, .seed = 11, .shuffle = true, .first = first, .end = end};
     ls_loader_begin(&l, &pass);
     for (int64_t k = first; k < end; k++) {
         const LsBatch *b = ls_loader_next(&l, &e);
@@ -304,7 +322,7 @@ static void fill(char *to, int64_t each, int workers, int64_t first, int64_t end
 
 START_TEST(batches_have_the_same_bits_for_all_workers_and_starts)
 {
-    enum { BATCHES = 12, EACH = 960 };   /* of four epochs */
+    enum { BATCHES = 12, EACH = 960 }; /* of four epochs */
     static char want[BATCHES * EACH], got[BATCHES * EACH];
     open_all(false, 4, "resized-crop,vflip,jitter=0.4/0.4/0.4/0.1,mixup=1,cutmix=1", 4);
     ck_assert_int_eq(ls_ring_bytes(&p), 4 * EACH);
@@ -313,7 +331,8 @@ START_TEST(batches_have_the_same_bits_for_all_workers_and_starts)
     for (int workers = 1; workers <= 4; workers++)
         for (int64_t first = 0; first < 6; first++) {
             fill(got, EACH, workers, first, BATCHES);
-            ck_assert_int_eq(memcmp(want + first * EACH, got, (size_t)((BATCHES - first) * EACH)), 0);
+            const size_t bytes = (size_t)((BATCHES - first) * EACH);
+            ck_assert_int_eq(memcmp(want + first * EACH, got, bytes), 0);
         }
     close_all();
 }
