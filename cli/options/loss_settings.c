@@ -71,7 +71,8 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
             && !(row[k].nll && has_kind(loss, LS_LOSS_NLL))
             && !(row[k].soft && has_kind(loss, LS_LOSS_SOFT_CE))) {
             fprintf(stderr, "lowerset: %s is for --loss=ce%s%s, but the loss is %s\n",
-                    row[k].option, row[k].nll ? " and nll" : "", row[k].soft ? " and soft_ce" : "", o->loss.spec);
+                    row[k].option, row[k].nll ? " and nll" : "",
+                    row[k].soft ? " and soft_ce" : "", o->loss.spec);
             return LS_EXIT_USAGE;
         }
     int code = ls_options_real("--label-smoothing", o->loss.smoothing, 0, 1, &loss->smoothing);

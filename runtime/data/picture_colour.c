@@ -1,8 +1,6 @@
 /* runtime/data/picture_colour.c -- changes of colours, with the formulas of torchvision. */
 #include "runtime/data/picture_resample.h"
 
-#include <math.h>
-
 static float within(float v)
 {
     return v < 0 ? 0 : v > 1 ? 1 : v;
@@ -46,27 +44,34 @@ static void saturate(float *v, int64_t n, float factor)
     }
 }
 
-/* Turns the hue of a pixel by `by` of the circle: to hue, saturation, value and back. */
-static void turn(float *r, float *g, float *b, float by)
+/* A channel of a colour with the hue h of 6: from `top` down by `range`, as h is further from it. */
+static float channel(float h, float offset, float top, float range)
 {
-    const float top = fmaxf(*r, fmaxf(*g, *b)), low = fminf(*r, fminf(*g, *b)), range = top - low;
-    if (range == 0) /* grey has no hue */
-        return;
-    const float s = range / top;
-    const float rc = (top - *r) / range, gc = (top - *g) / range, bc = (top - *b) / range;
-    float h = *r == top ? bc - gc : *g == top ? 2 + rc - bc : 4 + gc - rc;
-    h = h / 6 + 1 + by;
-    h -= floorf(h);
-    const float six = h * 6, sector = floorf(six), f = six - sector;
-    const float p = within(top * (1 - s)), q = within(top * (1 - s * f)),
-                t = within(top * (1 - s * (1 - f)));
-    switch ((int)sector % 6) {
-    case 0: *r = top, *g = t, *b = p; return;
-    case 1: *r = q, *g = top, *b = p; return;
-    case 2: *r = p, *g = top, *b = t; return;
-    case 3: *r = p, *g = q, *b = top; return;
-    case 4: *r = t, *g = p, *b = top; return;
-    default: *r = top, *g = p, *b = q; return;
+    float k = h + offset;
+    k = k - (k >= 6 ? 6.0f : 0.0f);
+    const float far = k < 4 - k ? k : 4 - k;
+    return top - range * within(far);
+}
+
+/* Turns the hue of all pixels by `by` of the circle: to hue, largest and smallest channel, and
+ * back. Written without branches, so that it is vectorised. */
+static void turn(float *restrict r, float *restrict g, float *restrict b, int64_t n, float by)
+{
+    const float turned = (by < 0 ? by + 1 : by) * 6;
+    for (int64_t k = 0; k < n; k++) {
+        const float x = r[k], y = g[k], z = b[k];
+        const float xy = x > y ? x : y, below = x < y ? x : y;
+        const float top = xy > z ? xy : z, low = below < z ? below : z, range = top - low;
+        const float part = 1 / (range == 0 ? 1.0f : range);     /* grey has any hue */
+        /* which channel is the largest, the first of several */
+        const float is_x = x == top ? 1.0f : 0.0f;
+        const float is_y = (y == top ? 1.0f : 0.0f) * (1 - is_x), is_z = 1 - is_x - is_y;
+        float h = ((y - z) * is_x + (z - x) * is_y + (x - y) * is_z) * part + 2 * is_y + 4 * is_z;
+        h = h + (h < 0 ? 6.0f : 0.0f) + turned;
+        h = h - (h >= 6 ? 6.0f : 0.0f);
+        r[k] = channel(h, 5, top, range);
+        g[k] = channel(h, 3, top, range);
+        b[k] = channel(h, 1, top, range);
     }
 }
 
@@ -80,6 +85,6 @@ void ls_picture_colour(float *plane, int64_t channels, int64_t n, const float fa
         return;
     if (factor[LS_SATURATION] != 1)
         saturate(plane, n, factor[LS_SATURATION]);
-    for (int64_t k = 0; k < n && factor[LS_HUE] != 0; k++)
-        turn(plane + k, plane + n + k, plane + 2 * n + k, factor[LS_HUE]);
+    if (factor[LS_HUE] != 0)
+        turn(plane, plane + n, plane + 2 * n, n, factor[LS_HUE]);
 }
