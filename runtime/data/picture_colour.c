@@ -54,7 +54,7 @@ static float channel(float h, float offset, float top, float range)
 }
 
 /* Turns the hue of all pixels by `by` of the circle: to hue, largest and smallest channel, and
- * back. Written without branches, so that it is vectorised. */
+ * back. Without branches: hues have no order that a processor could guess. */
 static void turn(float *restrict r, float *restrict g, float *restrict b, int64_t n, float by)
 {
     const float turned = (by < 0 ? by + 1 : by) * 6;
