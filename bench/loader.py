@@ -109,7 +109,7 @@ def steps(program, data, words, threads, workers, count):
     with open(log) as f:
         times = [json.loads(line).get('time') for line in f]
     times = [t for t in times if t is not None]
-    return statistics.median(times[2:])
+    return statistics.median([b - a for a, b in zip(times[1:], times[2:])])
 
 
 def train(build, folder, o):
