@@ -44,7 +44,8 @@ static void saturate(float *v, int64_t n, float factor)
     }
 }
 
-/* A channel of a colour with the hue h of 6: from `top` down by `range`, as h is further from it. */
+/* A channel of a colour with the hue h of 6: from `top` down by `range`, as h is further from
+ * it. */
 static float channel(float h, float offset, float top, float range)
 {
     float k = h + offset;

@@ -301,6 +301,19 @@ START_TEST(targets_mix_as_their_pictures_do)
 }
 END_TEST
 
+START_TEST(samples_are_mixed_with_others)
+{
+    const LsAugment how = how_of("mixup=1");
+    int own = 0, same = 0;
+    for (int64_t i = 0; i < 1000; i++) {
+        const int64_t other = ls_mix_draw(&how, 5, 0, 1000, i, HIGH, WIDE).other;
+        own += other == i;
+        same += other == ls_mix_draw(&how, 5, 1, 1000, i, HIGH, WIDE).other;
+    }
+    ck_assert(own < 10 && same < 10);
+}
+END_TEST
+
 /* ---- batches ---- */
 
 /* The bytes of some batches of a pass. */
@@ -338,6 +351,32 @@ START_TEST(batches_have_the_same_bits_for_all_workers_and_starts)
 }
 END_TEST
 
+/* Pictures that take workers so long that several are under way at the same time. */
+START_TEST(workers_do_not_share_their_scratch_memory)
+{
+    enum { EDGE = 96, FROM = 110, N = 8, BATCHES = 6, BYTES = BATCH * (3 * EDGE * EDGE * 4) + 64 };
+    static unsigned char large[N * 3 * FROM * FROM];
+    static char want[BATCHES * BYTES], got[BATCHES * BYTES];
+    open_all(false, 4, "crop", 1);
+    close_all();
+    input[0].t.dim[2] = input[0].t.dim[3] = EDGE;
+    for (size_t k = 0; k < sizeof large; k++)
+        large[k] = (unsigned char)(k * 37 % 251);
+    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_U8, 4, {N, 3, FROM, FROM}, large},
+                                      {"label", LS_I64, 1, {N}, (int64_t[N]){1, 2}}});
+    const LsAugment how = how_of("resized-crop,jitter=0.4/0.4,mixup=1");
+    ck_assert(ls_dataset_open(&d, &p, &(LsDataOptions){.data = "a.npz"}, &e));
+    ck_assert(ls_augmenter_open(&a, &how, &d, 1, 4, &e));
+    ck_assert_int_eq(ls_ring_bytes(&p), 4 * BYTES);
+    fill(want, BYTES, 0, 0, BATCHES);
+    for (int k = 0; k < 5; k++) {
+        fill(got, BYTES, 4, 0, BATCHES);
+        ck_assert_int_eq(memcmp(want, got, sizeof want), 0);
+    }
+    close_all();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *test[] = {
@@ -350,6 +389,8 @@ int main(void)
         without_augmentation_the_middle_is_taken,
         smaller_pictures_are_refused_but_for_what_enlarges_them,
         targets_mix_as_their_pictures_do,
+        samples_are_mixed_with_others,
+        workers_do_not_share_their_scratch_memory,
         batches_have_the_same_bits_for_all_workers_and_starts,
     };
     return run_in_folder("augment", sizeof test / sizeof test[0], test);
