@@ -46,7 +46,11 @@ int main(int argc, char **argv)
     const bool plain = strcmp(argv[3], "none") == 0;
     LsInput input[] = {
         {.t = {.name = "x", .rank = 4, .dim = {BATCH, 3, size, size}, .at = {LS_AT_INPUT, 0}}},
-        {.t = {.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 1}},
+        {.t = {.name = "label",
+               .type = LS_DT_I64,
+               .rank = 1,
+               .dim = {BATCH},
+               .at = {LS_AT_INPUT, 1}},
          .is_label = true}};
     const LsProgram p = {.about.model = "bench", .real_bytes = 4, .division.samples = BATCH,
                          .input = input, .ninput = 2, .target.classes = 1000};

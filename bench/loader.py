@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Pictures a second of the trainer's loader beside torchvision's, and whether training waits for it.
+"""Pictures a second of the trainer's loader beside torchvision's, and whether training waits for
+it.
 
     python3 bench/loader.py BUILD-FOLDER [--seconds S] [--workers N] [--threads N] [--steps N]
                             [--pictures N] [--no-train]

@@ -130,7 +130,10 @@ static bool take(LsAugment *a, const char *word, unsigned *seen, LsError *e)
 
 bool ls_augment_parse(LsAugment *a, const char *text, LsError *e)
 {
+    enum { MOST = 160 };        /* ranks compare the whole text */
     unsigned seen = 0;
+    if (strlen(text) > MOST)
+        return ls_fail(e, LS_EXIT_USAGE, "--augment takes at most %d characters", MOST);
     *a = (LsAugment){0};
     for (const char *at = text;; at++) {
         char word[WORD];

@@ -20,6 +20,8 @@ static LsInputKind kind_of(const LsDataset *d, uint32_t k, const LsPictureSize *
 {
     const LsInput *in = &d->p->input[k];
     LsPictureSize own;
+    if (d->source[k].whole)
+        return LS_INPUT_AS_IS;
     if (in->is_label && d->label_is_input)
         return kind_of(d, d->label_input, size) == LS_INPUT_PICTURE ? LS_INPUT_PICTURE
                                                                     : LS_INPUT_AS_IS;

@@ -106,11 +106,13 @@ static bool fits(const LsArray *a, const LsTensor *t, const LsSource *s, int64_t
 
 /* Likewise, where pictures or maps have other sizes than those of the input: their last two
  * axes. */
-static bool fits_picture(const LsArray *a, const LsTensor *t, LsSource *s, int64_t batch)
+static bool fits_picture(const LsDataset *d, uint32_t input, const LsTensor *t, LsSource *s)
 {
+    const LsArray *a = &s->array;
+    const int64_t batch = d->p->division.samples;
     LsTensor of = *t;
     int64_t each;
-    if (s->whole || t->rank < 3 || a->rank < 3)
+    if (!ls_moves_with_pictures(d, input) || a->rank < 3)
         return false;
     const int64_t high = a->dim[a->rank - 2], wide = a->dim[a->rank - 1];
     of.dim[t->rank - 2] = high;
@@ -136,7 +138,7 @@ static bool fits_labels(const LsDataset *d, uint32_t input, LsSource *s)
     of.rank--;
     memmove(of.dim + axis, of.dim + axis + 1, (size_t)(of.rank - axis) * sizeof *of.dim);
     s->stored = labels;
-    if (fits(&s->array, &of, s, batch) || fits_picture(&s->array, &of, s, batch)) {
+    if (fits(&s->array, &of, s, batch) || fits_picture(d, input, &of, s)) {
         s->labels = labels;
         return true;
     }
@@ -153,7 +155,7 @@ static bool fit(LsDataset *d, uint32_t input, LsError *e)
     s->one = s->array.count == 1 && (s->array.rank == 0 || s->per_sample > 1);
     if (s->one || fits(&s->array, t, s, d->p->division.samples))
         return true;
-    if (fits_labels(d, input, s) || fits_picture(&s->array, t, s, d->p->division.samples)) {
+    if (fits_labels(d, input, s) || fits_picture(d, input, t, s)) {
         s->stride = s->stored;
         return true;
     }

@@ -203,7 +203,7 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
         *s = d->source[d->label_input];
         s->channel = own.channel, s->run = own.run;
     }
-    return (made || count_samples(d, e)) && set_scales(d, e);
+    return (made || (count_samples(d, e) && ls_pictures_agree(d, e))) && set_scales(d, e);
 }
 
 void ls_dataset_close(LsDataset *d)

@@ -141,7 +141,12 @@ bool ls_stream_is(const LsDataset *d, const LsFile *f, bool bin);
 bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e);
 /* bind_files.c: all items of --data */
 bool ls_bind_files(LsDataset *d, LsError *e);
-/* picture_read.c: whether the target is one of probabilities for which labels may stand */
+/* picture_read.c: whether the input has pictures, or what belongs to them element by element: its
+ * last two axes are the rows and columns of the first pictures. */
+bool ls_moves_with_pictures(const LsDataset *d, uint32_t input);
+/* Whether all such inputs have the same rows and columns in the data, too. */
+bool ls_pictures_agree(const LsDataset *d, LsError *e);
+/* Whether the target is one of probabilities for which labels may stand */
 bool ls_takes_labels(const LsProgram *p, uint32_t input);
 /* Reads a sample of pictures or maps of another size than the input's, of which it takes the
  * middle, or of labels of such a target, to its place in a batch. */

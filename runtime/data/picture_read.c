@@ -45,6 +45,35 @@ uint32_t ls_first_picture(const LsDataset *d)
     return k;
 }
 
+bool ls_moves_with_pictures(const LsDataset *d, uint32_t input)
+{
+    const uint32_t first = ls_first_picture(d);
+    LsPictureSize of, own;
+    return first < d->p->ninput && ls_picture_size(d, first, &of) && ls_map_size(d, input, &own)
+           && own.high == of.high && own.wide == of.wide
+           && (d->p->input[input].is_label || d->p->input[input].t.type != LS_DT_REAL
+               || ls_picture_size(d, input, &own));
+}
+
+bool ls_pictures_agree(const LsDataset *d, LsError *e)
+{
+    const uint32_t first = ls_first_picture(d);
+    LsPictureSize of, own;
+    for (uint32_t k = 0; k < d->p->ninput; k++) {
+        if (!ls_moves_with_pictures(d, k) || d->source[k].one)
+            continue;
+        ls_picture_size(d, first, &of);
+        ls_map_size(d, k, &own);
+        if (own.from_high != of.from_high || own.from_wide != of.from_wide)
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s: '%s' is %" PRId64 "x%" PRId64 ", but '%s' is %" PRId64 "x%" PRId64
+                           ": what belongs to pictures has their rows and columns",
+                           d->source[k].path, d->p->input[k].t.name, own.from_high, own.from_wide,
+                           d->p->input[first].t.name, of.from_high, of.from_wide);
+    }
+    return true;
+}
+
 /* ---- windows ---- */
 
 /* The column (or row) of the picture that column x has; -1: none. */

@@ -129,6 +129,11 @@ refused "'label' has integer labels; compile with --loss soft_ce" \
     ./hard --data pictures,labels --augment crop,mixup=0.2
 refused "pictures of 3 channels" ./hard --data pictures,labels --augment crop,jitter=0/0/0.4
 refused "'blur': is not one of flip" ./hard --data pictures,labels --augment blur
+idx small 2 22 16 16
+code=0
+./maps --data pictures,small --augment resized-crop >said 2>&1 || code=$?
+[ $code -eq 8 ] && grep -q "'label' is 16x16, but '.*' is 18x17" said \
+    || fail "maps that are smaller than their pictures are not refused"
 refused "crop and resized-crop both choose" ./hard --data pictures,labels \
     --augment crop,resized-crop
 refused "--eval takes the data as they are" ./hard --data pictures,labels --eval --augment crop
