@@ -377,6 +377,55 @@ START_TEST(workers_do_not_share_their_scratch_memory)
 }
 END_TEST
 
+/* ---- windows of tokens ---- */
+
+START_TEST(windows_of_tokens_begin_anywhere_below_a_stride)
+{
+    enum { TOKENS = 4, ALL = 43, STRIDE = 6, EPOCHS = 600 };
+    uint16_t token[ALL];
+    int32_t ids[TOKENS];
+    int64_t next[TOKENS];
+    int at[STRIDE] = {0};
+    for (int k = 0; k < ALL; k++)
+        token[k] = (uint16_t)k;
+    write_bytes("t.bin", token, sizeof token);
+    for (int k = 0; k < 2; k++)
+        input[k] = (LsInput){.t = {.name = k == 0 ? "ids" : "label",
+                                   .type = k == 0 ? LS_DT_I32 : LS_DT_I64,
+                                   .rank = 2,
+                                   .dim = {BATCH, TOKENS},
+                                   .at = {LS_AT_INPUT, k}},
+                             .is_label = k == 1};
+    p = (LsProgram){.about.model = "m.onnx",
+                    .real_bytes = 4,
+                    .division.samples = BATCH,
+                    .input = input,
+                    .ninput = 2,
+                    .target.classes = ALL};
+    e = (LsError){0};
+    const LsDataOptions o = {.data = "t.bin", .stride = STRIDE, .random_windows = true};
+    ck_assert_msg(ls_dataset_open(&d, &p, &o, &e), "%s", e.text);
+    ck_assert_int_eq(d.samples, 6);             /* 7 that stay where they are */
+    ck_assert_int_eq(d.moves, STRIDE - 1);
+    ck_assert(ls_augmenter_open(&a, NULL, &d, 3, 1, &e));
+    for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        int moved = -1;
+        for (int64_t s = 0; s < d.samples; s++) {
+            ck_assert_msg(ls_augmenter_read(&a, 0, 0, s, epoch, ids, &e), "%s", e.text);
+            ck_assert_msg(ls_augmenter_read(&a, 0, 1, s, epoch, next, &e), "%s", e.text);
+            moved = s == 0 ? ids[0] : moved;
+            for (int k = 0; k < TOKENS; k++)
+                ck_assert(ids[k] == moved + s * STRIDE + k && next[k] == ids[k] + 1);
+        }
+        ck_assert(moved >= 0 && moved < STRIDE);
+        at[moved]++;
+    }
+    for (int k = 0; k < STRIDE; k++)
+        ck_assert_int_lt(abs(at[k] - EPOCHS / STRIDE), 4 * 9);
+    close_all();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *test[] = {
@@ -389,6 +438,7 @@ int main(void)
         without_augmentation_the_middle_is_taken,
         smaller_pictures_are_refused_but_for_what_enlarges_them,
         targets_mix_as_their_pictures_do,
+        windows_of_tokens_begin_anywhere_below_a_stride,
         samples_are_mixed_with_others,
         workers_do_not_share_their_scratch_memory,
         batches_have_the_same_bits_for_all_workers_and_starts,
