@@ -332,6 +332,8 @@ typedef struct LsLossTarget {
                                  * the watch "logits" of eval has its input */
     int class_axis;             /* of the logits */
     bool has_ignore; int64_t ignore;    /* cross-entropy: the label that is ignored */
+    bool soft;                  /* the target has probabilities of `classes`, on class_axis; data
+                                 * may have labels for it */
     bool sums;                  /* the loss is a sum over the batch, not a mean */
 } LsLossTarget;
 

@@ -60,17 +60,19 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
 {
     const struct {
         const char *option, *text;
-        bool nll;
-    } row[] = {{"--label-smoothing", o->loss.smoothing, false},
-               {"--ignore-index", o->loss.ignore, true},
-               {"--class-weights", o->loss.class_weights, true},
-               {"--class-axis", o->loss.class_axis, true},
-               {"--label-shape", o->loss.label_shape, true}};
+        bool nll, soft;
+    } row[] = {{"--label-smoothing", o->loss.smoothing, false, true},
+               {"--ignore-index", o->loss.ignore, true, false},
+               {"--class-weights", o->loss.class_weights, true, true},
+               {"--class-axis", o->loss.class_axis, true, true},
+               {"--label-shape", o->loss.label_shape, true, true}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (row[k].text != NULL && !has_kind(loss, LS_LOSS_CE)
-            && !(row[k].nll && has_kind(loss, LS_LOSS_NLL))) {
-            fprintf(stderr, "lowerset: %s is for --loss=ce%s, but the loss is %s\n", row[k].option,
-                    row[k].nll ? " and nll" : "", o->loss.spec);
+            && !(row[k].nll && has_kind(loss, LS_LOSS_NLL))
+            && !(row[k].soft && has_kind(loss, LS_LOSS_SOFT_CE))) {
+            fprintf(stderr, "lowerset: %s is for --loss=ce%s%s, but the loss is %s\n",
+                    row[k].option, row[k].nll ? " and nll" : "",
+                    row[k].soft ? " and soft_ce" : "", o->loss.spec);
             return LS_EXIT_USAGE;
         }
     int code = ls_options_real("--label-smoothing", o->loss.smoothing, 0, 1, &loss->smoothing);

@@ -23,6 +23,8 @@ static const struct {
     [LS_LOSS_SMOOTH_L1] = {"smooth_l1", "beta", 0,
                            "squared error below beta, absolute error beyond"},
     [LS_LOSS_HUBER] = {"huber", "delta", FLT_MIN, "smooth_l1 times delta"},
+    [LS_LOSS_SOFT_CE] = {"soft_ce", NULL, 0,
+                         "cross-entropy of scores, with a probability for each class"},
     [LS_LOSS_COSINE] = {"cosine", NULL, 0, "1 - cos(output, target), vectors NxD"},
     [LS_LOSS_TRIPLET] = {"triplet", "margin", FLT_MIN,
                          "distances of an anchor: OUTPUT is ANCHOR,POSITIVE,NEGATIVE; no target"},

@@ -4,6 +4,7 @@
 
 #include "compiler/passes/fuse.h"
 #include "scheduler/plan/run_dependencies.h"
+#include "compiler/passes/soft_scores.h"
 
 #include <inttypes.h>
 
@@ -273,6 +274,21 @@ LsNodeId ls_find_cross_entropy(const LsGraph *g)
     return ls_find_cross_entropy_of(g, g->objective.label);
 }
 
+/* The scores of the target, if the loss is a cross-entropy with probabilities. */
+static LsNodeId find_soft(const LsGraph *g)
+{
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (ls_soft_reads(g, (LsNodeId){i}, g->objective.label))
+            return ls_soft_scores(g, (LsNodeId){i});
+    return (LsNodeId){0};
+}
+
+LsNodeId ls_find_soft_scores(const LsGraph *g)
+{
+    return ls_find_cross_entropy(g).i == 0 && ls_is(g->objective.label) ? find_soft(g)
+                                                                        : (LsNodeId){0};
+}
+
 static void print_watches(LsPhaseText *ph, LsEmit *e)
 {
     ls_emit_line(e, "static const LsWatch %s_watch[] = {", ph->name);
@@ -291,6 +307,9 @@ static void print_watches(LsPhaseText *ph, LsEmit *e)
         LsNodeId loss = ls_find_cross_entropy(ph->g);
         if (loss.i != 0 && ph->g->node[loss.i].op != LS_OP_XENT_SUM)
             print_watch(ph, e, "", "logits", ls_in(ph->g, loss, 0));
+        const LsNodeId soft = ls_find_soft_scores(ph->g);
+        if (soft.i != 0)
+            print_watch(ph, e, "", "logits", ls_in(ph->g, soft, 0));
     }
     ls_emit_line(e, "{.key = NULL}");
     ls_emit_line(e, "};");

@@ -48,6 +48,8 @@ void ls_tensor_print(FILE *to, const LsTensor *t);
 LsNodeId ls_find_cross_entropy_of(const LsGraph *g, LsValueId label);
 /* That of the target LsGraph.label: the evaluation form compares its scores with the labels. */
 LsNodeId ls_find_cross_entropy(const LsGraph *g);
+/* Else, if the target has probabilities: the log-softmax of their scores; none: it has not. */
+LsNodeId ls_find_soft_scores(const LsGraph *g);
 /* The classes that such a node chooses from. */
 int64_t ls_classes_of(const LsGraph *g, LsNodeId loss);
 

@@ -165,6 +165,13 @@ static void print_string_field(LsEmit *e, const char *field, const char *s)
 static void print_classes(const LsGraph *g, LsEmit *e)
 {
     LsNodeId loss = ls_find_cross_entropy(g);
+    const LsNodeId soft = ls_find_soft_scores(g);
+    if (soft.i != 0) {
+        const int axis = g->node[soft.i].attr.axis.axis;
+        ls_emit_line(e,
+                     ".target.classes = %" PRId64 ", .target.class_axis = %d, .target.soft = true,",
+                     ls_in_shape(g, soft, 0)->dim[axis], axis);
+    }
     if (loss.i == 0)
         return;
     const LsLossAttr *at = &g->node[loss.i].attr.loss;

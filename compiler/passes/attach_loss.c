@@ -62,9 +62,10 @@ static void warn_of_second(LsCtx *cx, const LsGraph *g, LsValueId y, LsLossKind 
 {
     LsNodeId n = g->value[y.i].def;
     const bool log = kind == LS_LOSS_NLL || kind == LS_LOSS_KL;
-    LsOpCode inside = kind == LS_LOSS_CE || log ? LS_OP_SOFTMAX : LS_OP_SIGMOID;
+    const bool ce = kind == LS_LOSS_CE || kind == LS_LOSS_SOFT_CE;
+    LsOpCode inside = ce || log ? LS_OP_SOFTMAX : LS_OP_SIGMOID;
     if (n.i == 0 || g->node[n.i].op != inside
-        || !(kind == LS_LOSS_CE || kind == LS_LOSS_BCE || log))
+        || !(ce || kind == LS_LOSS_BCE || log))
         return;
     if (log)
         ls_warn(cx, ls_where(g, n), "export the model with a log-softmax",
@@ -74,7 +75,7 @@ static void warn_of_second(LsCtx *cx, const LsGraph *g, LsValueId y, LsLossKind 
     else
         ls_warn(cx, ls_where(g, n), "export the model without it, or name an output before it with "
                 "--loss-input", "output '%s' is a %s, and the loss applies one more",
-                g->value[y.i].name, kind == LS_LOSS_CE ? "softmax" : "sigmoid");
+                g->value[y.i].name, kind == LS_LOSS_BCE ? "sigmoid" : "softmax");
 }
 
 static bool find_outputs(LsCtx *cx, const LsGraph *g, LsLossTerm *t)

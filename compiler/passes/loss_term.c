@@ -10,7 +10,10 @@ int ls_loss_reads(LsLossKind k) { return k == LS_LOSS_TRIPLET ? 3 : 1; }
 
 bool ls_loss_has_target(LsLossKind k) { return k != LS_LOSS_GRAPH && k != LS_LOSS_TRIPLET; }
 
-bool ls_loss_has_classes(LsLossKind k) { return k == LS_LOSS_CE || k == LS_LOSS_NLL; }
+bool ls_loss_has_classes(LsLossKind k)
+{
+    return k == LS_LOSS_CE || k == LS_LOSS_NLL || k == LS_LOSS_SOFT_CE;
+}
 
 /* ---- what a term reads ---- */
 
@@ -81,6 +84,8 @@ bool ls_loss_target(LsCtx *cx, LsGraph *g, LsLossTerm *t, const LsLossOptions *o
     switch (t->part.kind) {
     case LS_LOSS_COSINE: case LS_LOSS_TRIPLET:
         return vectors_fit(cx, g, t);
+    case LS_LOSS_SOFT_CE:
+        return find_axis(cx, g, t, o);
     case LS_LOSS_CE: case LS_LOSS_NLL:
         if (!find_axis(cx, g, t, o))
             return false;
@@ -148,6 +153,34 @@ static LsValueId cosine(LsCtx *cx, LsGraph *g, LsValueId y, LsValueId t)
     return mean(cx, g, ls_append1(cx, g, LS_OP_NEG, cos, NULL), -1);
 }
 
+/* The sum over classes c of -w (t (1 - smoothing) + smoothing / C) log p, as torch's
+ * CrossEntropyLoss has with targets that are probabilities; its mean is over positions, whatever
+ * their weights. nclass tells it from other losses (soft_scores.h). */
+static LsValueId soft(LsCtx *cx, LsGraph *g, const LsLossTerm *t, const LsLossOptions *o)
+{
+    const LsShape s = *ls_shape(g, t->y[0]);
+    LsShape by_class = {s.rank, {0}};
+    for (int k = 0; k < s.rank; k++)
+        by_class.dim[k] = k == t->axis ? s.dim[k] : 1;
+    LsValueId target = t->target;
+    if (o->smoothing != 0)
+        target = plus(cx, g, ls_scale(cx, g, target, 1 - o->smoothing),
+                      o->smoothing / (double)s.dim[t->axis]);
+    LsValueId v = ls_append1(cx, g, LS_OP_LOG_SOFTMAX, t->y[0], &(LsAttr){.axis = {t->axis}});
+    v = binary(cx, g, LS_OP_MUL, v, target);
+    if (o->class_weight != NULL)
+        v = binary(cx, g, LS_OP_MUL, v,
+                   ls_expand(cx, g, ls_const_add(cx, g, LS_REAL, &by_class, o->class_weight), s));
+    v = ls_append1(cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = 1u << t->axis}});
+    v = ls_append1(cx, g, LS_OP_NEG, v, NULL);
+    const LsShape each = *ls_shape(g, v);
+    return ls_append2(cx, g, LS_OP_REGRESSION_LOSS, v,
+                      ls_expand(cx, g, ls_const_real(cx, g, 0), each),
+                      &(LsAttr){.loss = {.regression = LS_REG_LINEAR,
+                                         .axis = t->axis,
+                                         .nclass = s.dim[t->axis]}});
+}
+
 /* |a - b + 1e-6|, torch.nn.functional.pairwise_distance. */
 static LsValueId distance(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
 {
@@ -183,6 +216,7 @@ LsValueId ls_loss_append(LsCtx *cx, LsGraph *g, const LsLossTerm *t, const LsLos
     switch (p->kind) {
     case LS_LOSS_GRAPH:                 return own(cx, g, t->y[0]);
     case LS_LOSS_CE: case LS_LOSS_NLL:  return of_classes(cx, g, t, o);
+    case LS_LOSS_SOFT_CE:               return soft(cx, g, t, o);
     case LS_LOSS_COSINE:                return cosine(cx, g, t->y[0], t->target);
     case LS_LOSS_TRIPLET:               return triplet(cx, g, t->y, p->setting);
     default:

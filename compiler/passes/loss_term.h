@@ -14,7 +14,7 @@ typedef struct LsLossTerm {
 /* Outputs that a loss of this kind reads: 1, or 3 (LS_LOSS_TRIPLET). */
 int ls_loss_reads(LsLossKind);
 bool ls_loss_has_target(LsLossKind);
-bool ls_loss_has_classes(LsLossKind);       /* integer labels: ce, nll */
+bool ls_loss_has_classes(LsLossKind);       /* scores on an axis: ce, nll, soft_ce */
 
 /* Checks the outputs of a term whose y is set, sets its axis, and gives the type and shape that its
  * target has (for kinds that have one). False after a diagnostic. */

@@ -23,6 +23,7 @@ typedef enum {
     LS_LOSS_HUBER,
     LS_LOSS_COSINE,
     LS_LOSS_TRIPLET,
+    LS_LOSS_SOFT_CE,
     LS_NLOSSES
 } LsLossKind;
 /* One term of the loss: `weight` times the loss of an output. (compiler/passes/loss_term.c) */

@@ -3,7 +3,6 @@
  * Batch q lives in slot q % nslot. Workers take numbers in order. The worker with number q waits
  * until batch q - nslot is released by all readers, fills the slot without the lock, and marks it
  * full. */
-#include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/batch_loader.h"
 
@@ -53,24 +52,6 @@ int64_t ls_part_of_rank(const LsPass *pass, int64_t own)
     return -1;
 }
 
-/* A Feistel network on the smallest even number of bits that holds n, iterated until the result is
- * below n. */
-int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i)
-{
-    int half = 1;
-    while (half < 31 && (int64_t)1 << 2 * half < n)
-        half++;
-    uint64_t low = ((uint64_t)1 << half) - 1, x = (uint64_t)i;
-    uint64_t key = ls_mix(ls_mix(seed + 0x9e3779b97f4a7c15u) + (uint64_t)epoch);
-    do {
-        for (uint64_t round = 0; round < 6; round++) {
-            uint64_t right = x & low;
-            x = right << half | ((x >> half ^ ls_mix(key + (round << 32 | right))) & low);
-        }
-    } while (x >= (uint64_t)n);
-    return (int64_t)x;
-}
-
 static int64_t aligned(int64_t n) { return (n + 63) & ~(int64_t)63; }
 
 static int64_t slot_bytes(const LsProgram *p)
@@ -83,13 +64,19 @@ static int64_t slot_bytes(const LsProgram *p)
 
 int64_t ls_ring_bytes(const LsProgram *p) { return ls_ring_slots(p) * slot_bytes(p); }
 
+static int64_t epoch_of(const LsPass *pass, int64_t number)
+{
+    return number / (ls_batches_per_epoch(pass) * parts_of(pass));
+}
+
 /* The sample at a place of a batch; places behind the valid samples repeat them. */
 static int64_t sample_at(const LsPass *pass, int64_t number, int64_t place)
 {
-    int64_t epoch = number / (ls_batches_per_epoch(pass) * parts_of(pass));
     int64_t i =
         first_sample(pass, number) + place % (ls_batch_valid(pass, number) * members_of(pass));
-    return pass->shuffle ? ls_shuffled(pass->seed, epoch, pass->data->samples, i) : i;
+    return pass->shuffle
+               ? ls_shuffled(pass->seed, epoch_of(pass, number), pass->data->samples, i)
+               : i;
 }
 
 bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e)
@@ -106,6 +93,9 @@ static void assign(LsLoader *l, LsBatch *b, int64_t number)
 {
     const LsPass *pass = &l->pass;
     b->number = pass->share.block > 0 ? ls_part_of_rank(pass, number) : number;
+    b->epoch = pass->drawn.rate > 0 ? l->draw.update
+               : b->number < 0      ? 0
+                                    : epoch_of(pass, b->number);
     if (b->number < 0)
         b->valid = 0;
     else if (pass->drawn.rate > 0)
@@ -123,15 +113,30 @@ static int64_t sample_of(const LsPass *pass, const LsBatch *b, int64_t place)
     return b->valid > 0 ? b->drawn[place % b->valid] : 0;
 }
 
-static bool fill(const LsLoader *l, const LsPass *pass, LsBatch *b, LsError *e)
+/* Reads sample i of an input to a place of a batch. */
+static bool read(const LsLoader *l, const LsPass *pass, const LsSlot *slot, uint32_t k, int64_t i,
+                 int64_t place, LsError *e)
 {
+    char *batch = slot->batch.input + l->offset[k];
+    const LsSource *s = &pass->data->source[k];
+    const int64_t each =
+        s->per_sample * ls_data_bytes(l->p->input[k].t.type, l->p->real_bytes);
+    return pass->augment == NULL
+               ? ls_dataset_read(pass->data, k, i, place, batch, e)
+               : ls_augmenter_read(pass->augment, slot->room, k, i, slot->batch.epoch,
+                                   batch + (s->whole ? 0 : place) * each, e);
+}
+
+static bool fill(const LsLoader *l, const LsPass *pass, const LsSlot *slot, LsError *e)
+{
+    const LsBatch *b = &slot->batch;
     if (b->valid == 0 && pass->drawn.rate == 0)
         return true;
     for (int64_t place = 0; place < samples_of(pass); place++) {
         int64_t i = sample_of(pass, b, place);
         for (uint32_t k = 0; k < l->p->ninput; k++)
             if (!(pass->data->source[k].whole && place > 0)
-                && !ls_dataset_read(pass->data, k, i, place, b->input + l->offset[k], e))
+                && !read(l, pass, slot, k, i, place, e))
                 return false;
     }
     return true;
@@ -150,6 +155,19 @@ static bool may_fill(const LsLoader *l)
 
 static LsSlot *slot_of(LsLoader *l, int64_t number) { return &l->slot[number % l->nslot]; }
 
+/* A room that no other slot has. Those with the lowest numbers are used first, so that idle ones
+ * take no memory. */
+static int take_room(const LsLoader *l)
+{
+    int room = 0;
+    for (int k = 0; k < l->nslot; k++)
+        if (l->slot[k].room == room) {
+            room++;
+            k = -1;
+        }
+    return room;
+}
+
 /* Fills the next batch. Called and left with the lock. */
 static void fill_next(LsLoader *l)
 {
@@ -159,9 +177,11 @@ static void fill_next(LsLoader *l)
     LsError e = {0};
     l->busy++;
     assign(l, &slot->batch, number);
+    slot->room = take_room(l);
     pthread_mutex_unlock(&l->lock);
-    const bool ok = fill(l, &pass, &slot->batch, &e);
+    const bool ok = fill(l, &pass, slot, &e);
     pthread_mutex_lock(&l->lock);
+    slot->room = -1;
     l->busy--;
     slot->full = ok;
     slot->number = number;
@@ -208,6 +228,7 @@ bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e)
         l->offset[k + 1] = l->offset[k] + aligned(ls_tensor_bytes(&p->input[k].t, p->real_bytes));
     l->slot = (LsSlot *)(void *)(l->memory + ring + table + threads);
     for (int k = 0; k < l->nslot; k++) {
+        l->slot[k].room = -1;
         l->slot[k].batch.input = l->memory + k * l->slot_bytes;
         l->slot[k].batch.drawn =
             (int64_t *)(void *)(l->memory + ring + table + threads + own + (size_t)k * drawn);

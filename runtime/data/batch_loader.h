@@ -3,8 +3,9 @@
 #ifndef LS_RUNTIME_DATA_BATCH_LOADER_H
 #define LS_RUNTIME_DATA_BATCH_LOADER_H
 
-#include "runtime/data/dataset.h"
+#include "runtime/data/augmenter.h"
 #include "runtime/data/poisson_draw.h"
+#include "runtime/data/sample_order.h"
 
 #include <pthread.h>
 
@@ -31,6 +32,9 @@ typedef struct LsShare {
  * last parts of an epoch may be without samples. */
 typedef struct LsPass {
     const LsDataset *data;
+    const LsAugmenter *augment; /* of the same data, with a room for each worker, or, without
+                                 * workers, for each slot of the ring; NULL: samples are as in the
+                                 * data */
     int64_t parts;              /* of a batch, LsDivision.samples samples each; 0, 1: it is not
                                  * cut */
     uint64_t seed;
@@ -51,6 +55,7 @@ typedef struct LsBatch {
                                  * nothing is read. number: -1 if the rank has no such part */
     int64_t *drawn;             /* the samples that count, [batch], of a program with private
                                  * training */
+    int64_t epoch;              /* of drawn samples: their update */
     bool last;                  /* of drawn samples: the last batch of its update */
 } LsBatch;
 
@@ -59,6 +64,7 @@ typedef struct LsSlot {
     bool full;
     int64_t number;             /* of the pass; LsBatch.number may be another (LsShare) */
     int left;                   /* readers that have not released it */
+    int room;                   /* of LsAugmenter, while the slot is filled; -1: none */
 } LsSlot;
 
 typedef struct LsLoader {
@@ -87,8 +93,6 @@ int64_t ls_batches_per_epoch(const LsPass *pass);
 int64_t ls_batch_valid(const LsPass *pass, int64_t number);
 /* The number in all the data of the rank's part `own`; -1: there is none. */
 int64_t ls_part_of_rank(const LsPass *pass, int64_t own);
-/* Index in the data of sample i of an epoch: a permutation of 0..n-1 computed without memory. */
-int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i);
 /* Whether the reals of a batch are finite (ls_dataset_is_finite); likewise. */
 bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e);
 /* Slots of the ring, and bytes of all. */

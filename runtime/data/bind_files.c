@@ -104,6 +104,48 @@ static bool fits(const LsArray *a, const LsTensor *t, const LsSource *s, int64_t
                && a->dim[0] % sample[0] == 0);
 }
 
+/* Likewise, where pictures or maps have other sizes than those of the input: their last two
+ * axes. */
+static bool fits_picture(const LsDataset *d, uint32_t input, const LsTensor *t, LsSource *s)
+{
+    const LsArray *a = &s->array;
+    const int64_t batch = d->p->division.samples;
+    LsTensor of = *t;
+    int64_t each;
+    if (!ls_moves_with_pictures(d, input) || a->rank < 3)
+        return false;
+    const int64_t high = a->dim[a->rank - 2], wide = a->dim[a->rank - 1];
+    of.dim[t->rank - 2] = high;
+    of.dim[t->rank - 1] = wide;
+    if (high <= 1 || wide <= 1 || !fits(a, &of, s, batch)
+        || !product(t->rank - 1, of.dim + 1, &each))
+        return false;
+    s->stored = of.dim[0] / batch * each;
+    s->high = high;
+    s->wide = wide;
+    return true;
+}
+
+/* Likewise, of labels for a target of probabilities, whose axis of classes they lack. */
+static bool fits_labels(const LsDataset *d, uint32_t input, LsSource *s)
+{
+    LsTensor of = d->p->input[input].t;
+    const int64_t batch = d->p->division.samples;
+    if (!ls_takes_labels(d->p, input) || s->whole || ls_element_is_float(s->array.type))
+        return false;
+    const int axis = d->p->target.class_axis;
+    const int64_t labels = s->per_sample / of.dim[axis], stored = s->stored;
+    of.rank--;
+    memmove(of.dim + axis, of.dim + axis + 1, (size_t)(of.rank - axis) * sizeof *of.dim);
+    s->stored = labels;
+    if (fits(&s->array, &of, s, batch) || fits_picture(d, input, &of, s)) {
+        s->labels = labels;
+        return true;
+    }
+    s->stored = stored;
+    return false;
+}
+
 static bool fit(LsDataset *d, uint32_t input, LsError *e)
 {
     const LsTensor *t = &d->p->input[input].t;
@@ -113,6 +155,10 @@ static bool fit(LsDataset *d, uint32_t input, LsError *e)
     s->one = s->array.count == 1 && (s->array.rank == 0 || s->per_sample > 1);
     if (s->one || fits(&s->array, t, s, d->p->division.samples))
         return true;
+    if (fits_labels(d, input, s) || fits_picture(d, input, t, s)) {
+        s->stride = s->stored;
+        return true;
+    }
     bool classes = d->p->input[input].is_label && d->p->target.classes > 0 && t->rank > 1;
     if (classes)                /* of scores with several positions per sample */
         snprintf(axis, sizeof axis,

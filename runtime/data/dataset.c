@@ -20,6 +20,7 @@ void ls_dataset_describe(LsDataset *d)
         s->whole = t->rank == 0 || t->dim[0] % d->p->division.samples != 0;
         s->per_sample = ls_tensor_count(t) / (t->members > 0 ? t->members : 1)
                         / (s->whole ? 1 : d->p->division.samples);
+        s->stored = s->per_sample;
         s->channel = t->rank >= 2 ? t->dim[1] : 1;
         s->run = 1;
         for (int a = 2; a < t->rank; a++)
@@ -53,7 +54,7 @@ static bool count_samples(LsDataset *d, LsError *e)
         LsSource *s = &d->source[k];
         if (s->whole || s->one || s->synthetic)
             continue;
-        int64_t n = s->array.count / s->per_sample;
+        int64_t n = s->array.count / s->stored;
         if (first && n != d->samples && (n == 1 || d->samples == 1) && s->array.count == 1) {
             s->one = true;
             continue;
@@ -122,7 +123,8 @@ static bool set_scale(LsDataset *d, uint32_t k, double *norm, LsError *e)
     bool as_input = !d->p->input[k].is_label || d->label_is_input;
     bool bytes = s->array.type == LS_U8;
     char *end = NULL;
-    if (d->p->input[k].t.type != LS_DT_REAL || s->synthetic || !(as_input || bytes))
+    if (d->p->input[k].t.type != LS_DT_REAL || s->synthetic || s->labels > 0
+        || !(as_input || bytes))
         return true;
     d->scaled = true;
     if (o->scale && ((s->scale = strtod(o->scale, &end)) == 0 || *end || !isfinite(s->scale)))
@@ -201,7 +203,7 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
         *s = d->source[d->label_input];
         s->channel = own.channel, s->run = own.run;
     }
-    return (made || count_samples(d, e)) && set_scales(d, e);
+    return (made || (count_samples(d, e) && ls_pictures_agree(d, e))) && set_scales(d, e);
 }
 
 void ls_dataset_close(LsDataset *d)
@@ -374,19 +376,77 @@ static bool is_padded_behind(const LsRead *r, LsError *e)
     return true;
 }
 
+static LsRead begin_read(const LsDataset *d, uint32_t input, int64_t sample)
+{
+    const LsSource *s = &d->source[input];
+    sample = ls_hold_out_sample(&d->part, sample);
+    return (LsRead){d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
+}
+
+bool ls_dataset_read_run(const LsDataset *d, uint32_t input, int64_t sample, int64_t from,
+                         int64_t c, int64_t n, void *to, int64_t step, LsError *e)
+{
+    const LsRead r = begin_read(d, input, sample);
+    if (d->p->input[input].t.type != LS_DT_REAL)
+        return read_ints(&r, from, n, to, step, e);
+    read_reals(&r, from, c, n, to, step);
+    return true;
+}
+
+bool ls_dataset_read_labels(const LsDataset *d, uint32_t input, int64_t sample, int64_t from,
+                            int64_t n, int64_t *to, LsError *e)
+{
+    const LsRead r = begin_read(d, input, sample);
+    for (int64_t k = 0; k < n; k++)
+        if (!read_int(&r, from + k, &to[k], e))
+            return false;
+    return true;
+}
+
+void ls_dataset_raw(const LsDataset *d, uint32_t input, int64_t sample, int64_t from, int64_t n,
+                    float *to)
+{
+    const LsRead r = begin_read(d, input, sample);
+    if (!r.s->synthetic && !r.s->one)
+        ls_array_floats(&r.s->array, r.from + from, n, to, 1);
+    else
+        for (int64_t k = 0; k < n; k++)
+            to[k] = (float)(r.s->one ? ls_array_real(&r.s->array, 0)
+                                     : ls_synthetic_value(d, made_as(&r), r.sample, from + k));
+}
+
+const unsigned char *ls_dataset_bytes(const LsDataset *d, uint32_t input, int64_t sample)
+{
+    const LsRead r = begin_read(d, input, sample);
+    return r.s->array.data + r.from;
+}
+
+double ls_dataset_zero_value(const LsDataset *d, uint32_t input, int64_t c)
+{
+    return d->p->input[input].t.type == LS_DT_REAL ? normal(&d->source[input], c, 0) : 0;
+}
+
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e)
 {
+    return ls_dataset_read_moved(d, input, sample, 0, place, batch, e);
+}
+
+bool ls_dataset_read_moved(const LsDataset *d, uint32_t input, int64_t sample, int64_t moved,
+                           int64_t place, void *batch, LsError *e)
+{
     const LsTensor *t = &d->p->input[input].t;
     const LsSource *s = &d->source[input];
-    sample = ls_hold_out_sample(&d->part, sample);
-    LsRead r = {d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
+    LsRead r = begin_read(d, input, sample);
+    r.from += s->stream ? moved : 0;
     bool last = t->channels_last && t->rank >= 3, by_channel = last || s->mean;
     int64_t run = by_channel ? s->run : s->per_sample, step = last ? s->channel : 1;
     int64_t size = ls_data_bytes(t->type, d->p->real_bytes);
     if (d->p->input[input].usual == LS_USUAL_LENGTH && !is_padded_behind(&r, e))
         return false;
     char *to = (char *)batch + (s->whole ? 0 : place) * s->per_sample * size;
+    if (s->labels > 0 || s->high > 0)
+        return ls_picture_read(d, input, sample, to, e);
     for (int64_t i = 0; i < s->per_sample; i += run) {
         int64_t c = by_channel ? i / run % s->channel : 0;
         int64_t row = i / (run * s->channel) * run * s->channel;
@@ -406,7 +466,7 @@ static double delivered(const LsRead *r, int64_t i)
 {
     const LsSource *s = r->s;
     bool divided = s->table && !s->scale;
-    int64_t c = s->mean ? i / s->run % s->channel : 0;
+    int64_t c = s->mean ? i / (s->stored * s->run / s->per_sample) % s->channel : 0;
     double v = ls_array_real(&s->array, s->one ? 0 : r->from + i);
     v = normal(s, c, divided ? v / 255 : v);
     return r->d->p->real_bytes == 8 ? v : (float)v;
@@ -416,9 +476,9 @@ bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, Ls
 {
     const LsSource *s = &d->source[input];
     const LsTensor *t = &d->p->input[input].t;
-    sample = ls_hold_out_sample(&d->part, sample);
-    LsRead r = {d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
-    for (int64_t i = 0; i < s->per_sample && t->type == LS_DT_REAL && !s->synthetic; i++) {
+    const LsRead r = begin_read(d, input, sample);
+    const bool reads = t->type == LS_DT_REAL && s->labels == 0 && !s->synthetic;
+    for (int64_t i = 0; i < s->stored && reads; i++) {
         double v = delivered(&r, i), there = ls_array_real(&s->array, s->one ? 0 : r.from + i);
         if (!isfinite(there))
             return ls_fail(e, LS_EXIT_DATA,

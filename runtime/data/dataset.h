@@ -27,6 +27,7 @@ typedef struct LsDataOptions {
     const char *raw;            /* element type of raw files, "float32"; NULL: from the file name */
     int64_t stride;             /* token streams: tokens from one window to the next; 0: a window */
     bool pack;                  /* JSON lines: samples share rows */
+    bool random_windows;        /* token streams: windows begin elsewhere in every epoch */
     uint64_t seed;              /* of synthetic data */
 } LsDataOptions;
 
@@ -47,6 +48,11 @@ typedef struct LsSource {
     const LsTokenRows *rows;    /* of tokens, which have `part`; the array has none of them; NULL */
     LsRowPart part;
     int64_t per_sample;         /* elements */
+    int64_t stored;             /* elements of a sample in the array */
+    int64_t high, wide;         /* rows and columns of a picture or map in the array, if they are
+                                 * not those of the input; else 0 */
+    int64_t labels;             /* > 0: the array has so many labels for each sample of a target of
+                                 * probabilities */
     int64_t channel, run;       /* channels; consecutive elements of one channel */
     float *table;               /* converted values of uint8 elements, [256], with mean
                                  * [channel][256]; or NULL */
@@ -72,6 +78,8 @@ struct LsDataset {
     LsClassNames classes;       /* of the labels; n 0: the data have no names */
     bool scaled;                /* some input uses scale, mean and std */
     double *norm;               /* storage of mean and std */
+    int64_t moves;              /* tokens by which windows of a stream may be moved, with
+                                 * random_windows; 0: they stay */
     bool label_is_input;        /* the target has the values of input label_input */
     uint32_t label_input;
 };
@@ -93,6 +101,26 @@ bool ls_dataset_hold_out(LsDataset *d, LsDataset *rest, const char *held, uint64
  * threads may call it concurrently. A label out of range is an error. */
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e);
+
+/* The same for a window of tokens that begins `moved` tokens later, at most LsDataset.moves. */
+bool ls_dataset_read_moved(const LsDataset *d, uint32_t input, int64_t sample, int64_t moved,
+                           int64_t place, void *batch, LsError *e);
+/* Reads n elements of a sample from element `from` of the sample in the array on, all of channel
+ * c, and stores them `step` elements apart from `to` on: reals as the program has them, or
+ * integers. */
+bool ls_dataset_read_run(const LsDataset *d, uint32_t input, int64_t sample, int64_t from,
+                         int64_t c, int64_t n, void *to, int64_t step, LsError *e);
+/* Reads the labels of a target of probabilities (LsSource.labels), n from label `from` on. */
+bool ls_dataset_read_labels(const LsDataset *d, uint32_t input, int64_t sample, int64_t from,
+                            int64_t n, int64_t *to, LsError *e);
+/* n elements of a sample of reals from element `from` of it in the array on, as the data have
+ * them, before --scale. */
+void ls_dataset_raw(const LsDataset *d, uint32_t input, int64_t sample, int64_t from, int64_t n,
+                    float *to);
+/* The sample in an array of bytes. */
+const unsigned char *ls_dataset_bytes(const LsDataset *d, uint32_t input, int64_t sample);
+/* A zero of channel c in the data, as a batch has it. */
+double ls_dataset_zero_value(const LsDataset *d, uint32_t input, int64_t c);
 
 /* Whether the reals of a sample are finite, in the file and in a batch; else an error that names
  * the first other value. Synthetic samples are finite. Called only to find the reason for a loss
@@ -122,6 +150,16 @@ bool ls_stream_is(const LsDataset *d, const LsFile *f, bool bin);
 bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e);
 /* bind_files.c: all items of --data */
 bool ls_bind_files(LsDataset *d, LsError *e);
+/* picture_read.c: whether the input has pictures, or what belongs to them element by element: its
+ * last two axes are the rows and columns of the first pictures. */
+bool ls_moves_with_pictures(const LsDataset *d, uint32_t input);
+/* Whether all such inputs have the same rows and columns in the data, too. */
+bool ls_pictures_agree(const LsDataset *d, LsError *e);
+/* Whether the target is one of probabilities for which labels may stand */
+bool ls_takes_labels(const LsProgram *p, uint32_t input);
+/* Reads a sample of pictures or maps of another size than the input's, of which it takes the
+ * middle, or of labels of such a target, to its place in a batch. */
+bool ls_picture_read(const LsDataset *d, uint32_t input, int64_t sample, void *to, LsError *e);
 /* The input has what is usual for it. */
 void ls_dataset_usual(LsDataset *d, uint32_t input);
 /* synthetic.c: element i of a synthetic sample. */

@@ -54,7 +54,9 @@ static bool segments(const LsDataset *d)
     if (label == p->ninput || label == 0 || x->rank != 4 || p->target.classes < 2)
         return false;
     const LsTensor *t = &p->input[label].t;
-    return t->rank == 3 && t->dim[1] == x->dim[2] && t->dim[2] == x->dim[3];
+    const int64_t *size = t->dim + t->rank - 2;
+    const bool map = p->target.soft ? t->rank == 4 && p->target.class_axis == 1 : t->rank == 3;
+    return map && size[0] == x->dim[2] && size[1] == x->dim[3];
 }
 
 static double real_input(const LsDataset *d, uint32_t input, int64_t sample, int64_t i)
@@ -78,6 +80,18 @@ static double label_value(const LsDataset *d, uint32_t input, int64_t sample, in
     const LsInput *in = &d->p->input[input];
     const int64_t own = in->low < in->high ? in->high : 0,
                   classes = own > 0 ? own : classes_of(d->p);
+    if (ls_takes_labels(d->p, input)) {         /* the probability of a class is 0 or 1 */
+        int64_t inner = 1;
+        for (int a = d->p->target.class_axis + 1; a < t->rank; a++)
+            inner *= t->dim[a];
+        const int64_t of = i / (inner * classes) * inner + i % inner,
+                      class = segments(d) ? disc_class(d, sample, of / t->dim[3], of % t->dim[3],
+                                                       t->dim[2], t->dim[3])
+                                          : (int64_t)(key(d->opt.seed, (uint64_t)sample,
+                                                          (uint64_t)of)
+                                                      % (uint64_t)classes);
+        return i / inner % classes == class;
+    }
     if (t->type == LS_DT_REAL)
         return real_input(d, 0, sample, i % d->source[0].per_sample);
     if (segments(d) && own == 0)

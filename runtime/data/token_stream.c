@@ -137,7 +137,12 @@ bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e)
                        "%s: a window takes %" PRId64 " tokens and the one behind "
                        "them, the file has %" PRId64,
                        f->path, in.tokens, a.count);
-    const int64_t samples = (a.count - 1 - in.tokens) / stride + 1;
+    int64_t samples = (a.count - 1 - in.tokens) / stride + 1;
+    if (d->opt.random_windows) {        /* windows may be moved by less than a stride */
+        samples -= samples > 1;
+        const int64_t behind = a.count - 1 - in.tokens - (samples - 1) * stride;
+        d->moves = behind < stride - 1 ? behind : stride - 1;
+    }
     bind(d, in.ids, f, a, 0, samples);
     bind(d, in.label, f, a, 1, samples);
     for (uint32_t k = 0; k < d->p->ninput; k++) {

@@ -18,17 +18,6 @@ typedef struct LsJudge {        /* compares the largest logit's class with the l
     LsMemberState *members;
 } LsJudge;
 
-static int64_t label_at(const LsJudge *j, int64_t i)
-{
-    const LsInput *in = &j->g->p->input[j->label];
-    const char *at = j->batch->input + j->l->offset[j->label];
-    int64_t wide;
-    int32_t narrow;
-    if (in->t.type == LS_DT_I64)
-        return memcpy(&wide, at + 8 * i, 8), wide;
-    return memcpy(&narrow, at + 4 * i, 4), narrow;
-}
-
 static void strides(const LsTensor *t, int64_t *stride)
 {
     bool last = t->channels_last && t->rank >= 3;
@@ -65,6 +54,31 @@ static int64_t largest(const LsTensor *t, const char *row, int64_t n, int64_t st
         }
     }
     return best;
+}
+
+/* The class of the largest probability of a target. */
+static int64_t likeliest(const LsJudge *j, const char *target, int64_t i)
+{
+    const LsProgram *p = j->g->p;
+    const LsTensor *t = &p->input[j->label].t;
+    int64_t stride[LS_TENSOR_RANK] = {0};
+    const int axis = p->target.class_axis;
+    strides(t, stride);
+    return largest(t, target + place(t, stride, axis, i) * p->real_bytes, t->dim[axis],
+                   stride[axis] * p->real_bytes, p->real_bytes);
+}
+
+static int64_t label_at(const LsJudge *j, int64_t i)
+{
+    const LsInput *in = &j->g->p->input[j->label];
+    const char *at = j->batch->input + j->l->offset[j->label];
+    int64_t wide;
+    int32_t narrow;
+    if (j->g->p->target.soft)
+        return likeliest(j, at, i);
+    if (in->t.type == LS_DT_I64)
+        return memcpy(&wide, at + 8 * i, 8), wide;
+    return memcpy(&narrow, at + 4 * i, 4), narrow;
 }
 
 /* Adds the softmax of a row to `to`. */
@@ -146,6 +160,10 @@ static bool can_judge(const LsProgram *p, LsJudge *j)
     if (p->target.classes == 0 || j->label == p->ninput || !j->logits)
         return false;
     const LsTensor *t = &j->logits->t, *label = &p->input[j->label].t;
+    if (p->target.soft)
+        return ls_holds_reals(t->type) && p->target.class_axis < t->rank
+               && label->type == LS_DT_REAL
+               && ls_tensor_count(t) / copies(t) == ls_tensor_count(label) / copies(label);
     return ls_holds_reals(t->type) && p->target.class_axis < t->rank
            && (label->type == LS_DT_I64 || label->type == LS_DT_I32)
            && ls_tensor_count(t) / copies(t)

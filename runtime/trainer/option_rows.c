@@ -46,6 +46,12 @@ static const LsOption row[] = {
      "token streams: tokens from the start of one row to that of the next (default: a row)"},
     {"--pack", NULL, NULL, FLAG, AT(pack), 1,
      "JSON lines: put as many samples into a row as fit; of programs compiled with --segments"},
+    {"--random-windows", NULL, NULL, FLAG, AT(random_windows), 1,
+     "token streams: in every epoch windows begin some tokens later, fewer than a stride, drawn by "
+     "--seed"},
+    {"--augment", NULL, "HOW,...", TEXT, AT(augment), 1,
+     "change the samples of training, anew in every epoch: flip, vflip[=CHANCE], "
+     "crop=PAD[:reflect], resized-crop[=MIN-MAX], jitter=B/C/S/H, mixup=ALPHA, cutmix=ALPHA"},
     {"--shuffle", NULL, NULL, FLAG, AT(shuffle), 1,
      "a new order every epoch (default); --no-shuffle: file order"},
     {"--drop-last", NULL, NULL, FLAG, AT(drop_last), 1, "leave out an incomplete last batch"},

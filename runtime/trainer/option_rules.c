@@ -266,7 +266,20 @@ static bool fits_validation(const LsTrainerOptions *o, const LsProgram *p, LsErr
            || ls_fail(e, LS_EXIT_USAGE, "%s: --eval trains nothing", trains);
 }
 
-bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+/* What is drawn for the samples of training. */
+static bool fits_augmentation(LsTrainerOptions *o, LsError *e)
+{
+    const char *of = o->augment ? "--augment" : o->random_windows ? "--random-windows" : NULL;
+    if (o->eval && of != NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "%s: --eval takes the data as they are", of);
+    if (o->random_windows && o->val_split)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--random-windows and --val-split: windows that are moved would reach into "
+                       "those held out; give other data by --val");
+    return o->augment == NULL || ls_augment_parse(&o->augments, o->augment, e);
+}
+
+bool ls_trainer_options_fit(LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     static const char *const mode[] = {"auto", "bar", "plain", "none"};
     bool known = false;
@@ -318,6 +331,8 @@ bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsErr
         return ls_fail(e, LS_EXIT_USAGE,
                        "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
+    if (!fits_augmentation(o, e))
+        return false;
     if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e)
         || !fits_pipeline(o, p, e))
         return false;

@@ -181,7 +181,7 @@ static bool count_ranks(LsTrainer *t, LsCommWish *w, LsError *e)
 static void run_ranks(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    char same[900], habits[300];
+    char same[1100], habits[300];
     snprintf(habits, sizeof habits,
              ", split %s, %" PRId64 " and %" PRId64 " batches, evaluated every %" PRId64
              ", best %.64s, patience %" PRId64 ", rates %" PRId64 " in %.64s",
@@ -190,10 +190,11 @@ static void run_ranks(LsTrainer *t, LsError *e)
              o->patience, o->find_rate, o->rate_range ? o->rate_range : "the usual");
     snprintf(same, sizeof same,
              "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64
-             ", epochs %.17g, %s%s, replicas "
+             ", epochs %.17g, %s%s%s, augmented by %.160s, replicas "
              "compared %" PRId64 "%s",
              t->p->about.plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs,
              o->shuffle ? "shuffled" : "in file order", o->drop_last ? ", drop last" : "",
+             o->random_windows ? ", random windows" : "", o->augment ? o->augment : "nothing",
              o->compare_replicas,
              o->val_split || o->limit_batches || o->limit_val_batches || o->val_every
                      || o->keep_best || o->patience || o->find_rate

@@ -45,6 +45,7 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
                            .raw = o->raw,
                            .stride = o->stride,
                            .pack = o->pack,
+                           .random_windows = o->random_windows && spec == o->data,
                            .seed = (uint64_t)o->seed};
 }
 
@@ -82,6 +83,10 @@ static bool takes_options(const LsTrainer *t, LsError *e)
         return ls_fail(e, LS_EXIT_USAGE, "--stride: the data are no stream of tokens");
     if (o->pack && t->feed.train.rows.rows == 0 && t->feed.val.rows.rows == 0)
         return ls_fail(e, LS_EXIT_USAGE, "--pack: the data are no JSON lines of tokens");
+    if (o->random_windows && t->feed.train.moves == 0)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--random-windows: the data are no stream of tokens, or its windows cannot "
+                       "be moved");
     const char *name = o->scale ? "scale" : o->mean ? "mean" : o->std ? "std" : NULL;
     return !name || t->feed.train.scaled || t->feed.val.scaled
            || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
@@ -213,6 +218,47 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     return true;
 }
 
+/* Pictures that are larger or smaller than the program's need a rule to train on. */
+static bool sizes_fit(const LsTrainer *t, LsError *e)
+{
+    const LsDataset *d = &t->feed.train;
+    for (uint32_t k = 0; k < t->p->ninput && !t->o.augment; k++) {
+        const LsSource *s = &d->source[k];
+        const LsTensor *in = &t->p->input[k].t;
+        if (s->high > 0)
+            return ls_fail(e, LS_EXIT_USAGE,
+                           "%s: '%s' is %" PRId64 "x%" PRId64 " in the data, and the program takes "
+                           "%" PRId64 "x%" PRId64 "; --augment resized-crop or crop takes a part "
+                           "of each",
+                           s->path, in->name, s->high, s->wide, in->dim[in->rank - 2],
+                           in->dim[in->rank - 1]);
+    }
+    return true;
+}
+
+/* Of the samples of training. */
+static bool open_augmenter(LsTrainer *t, int workers, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    LsAugmenter *a = &t->feed.augmenter;
+    if (o->eval)
+        return true;
+    if (!sizes_fit(t, e))
+        return false;
+    if (o->augment == NULL && !o->random_windows)
+        return true;
+    if (!ls_augmenter_open(a, o->augment ? &o->augments : NULL, &t->feed.train, t->place.seed,
+                           workers > 0 ? workers : ls_ring_slots(t->p), e))
+        return false;
+    const char *stays = ls_augmenter_leaves(a);
+    if (stays != NULL)
+        fprintf(stderr,
+                "note: --augment moves pictures; the target '%s' stays as it is, as if it said "
+                "nothing of places\n",
+                stays);
+    return true;
+}
+
 /* Opens the loader; its ring is the source of copies to a device. */
 static bool open_loader(LsTrainer *t, int workers, LsError *e)
 {
@@ -280,7 +326,8 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         || (o->init_from
             && !ls_init_from(&t->memory, o->init_from, o->init_strict, stderr, e))
         || !resume(t, &resumed, e) || !number_texts(t, e)
-        || !ls_validation_open(t, resumed, e) || !open_loader(t, workers, e)
+        || !ls_validation_open(t, resumed, e) || !open_augmenter(t, workers, e)
+        || !open_loader(t, workers, e)
         || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e)
         || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
@@ -329,6 +376,7 @@ void ls_trainer_close(LsTrainer *t, LsError *e)
     ls_engine_close(&t->engine);
     ls_dump_close(&t->reports.dump);
     ls_trace_close(&t->reports.trace);
+    ls_augmenter_close(&t->feed.augmenter);
     ls_dataset_close(&t->feed.train);
     ls_dataset_close(&t->feed.val);
     ls_memory_close(&t->memory);

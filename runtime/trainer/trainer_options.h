@@ -5,6 +5,7 @@
 
 #include "runtime/base/option_table.h"
 #include "runtime/base/run_error.h"
+#include "runtime/data/augment.h"
 #include "runtime/ls_program.h"
 
 #include <stdio.h>
@@ -18,6 +19,8 @@ typedef struct LsTrainerOptions {
     int64_t limit_batches, limit_val_batches;   /* of an epoch, of an evaluation; 0: all */
     int64_t stride;             /* of token streams; 0: a row */
     bool pack;
+    bool random_windows;        /* of token streams */
+    const char *augment; LsAugment augments;            /* as given, as parsed */
     bool shuffle, drop_last, order_given;   /* order_given: one of both */
     int64_t workers;            /* -1: chosen from the number of threads */
     double epochs;              /* -1: not given */
@@ -76,8 +79,8 @@ extern const LsOptionTable ls_trainer_table;    /* option_rows.c */
 /* The path of row k of the table, if it is an output option that was given; else NULL. */
 const char *ls_trainer_output(const LsTrainerOptions *o, int k);
 /* option_rules.c: whether the options go together and with the program; else an LS_EXIT_USAGE
- * error. */
-bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsError *e);
+ * error. Parses --augment. */
+bool ls_trainer_options_fit(LsTrainerOptions *o, const LsProgram *p, LsError *e);
 /* Sets export_type of --export-precision, which the model must be able to cast. */
 bool ls_trainer_export_type(LsTrainerOptions *o, const LsProgram *p, LsError *e);
 

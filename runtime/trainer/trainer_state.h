@@ -40,6 +40,7 @@ typedef struct LsPace { int n; int64_t ns[LS_PACE]; } LsPace;
 /* Where the batches come from. */
 typedef struct LsFeed {
     LsDataset train, val;       /* val.p = NULL: none */
+    LsAugmenter augmenter;      /* of train; kind = NULL: samples are as in the data */
     LsLoader loader;
     LsPass pass;
     bool pinned;                /* the loader's ring, for a device */

@@ -45,6 +45,7 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
     int64_t group = ls_batches_per_update(t);
     t->feed.pass = (LsPass){.data = &t->feed.train,
+                            .augment = t->feed.augmenter.kind != NULL ? &t->feed.augmenter : NULL,
                             .parts = t->p->division.micro_batches,
                             .seed = t->place.seed,
                             .shuffle = t->o.shuffle,

@@ -141,6 +141,7 @@ row "compile" --loss huber:delta=0.5 "$NET" huber
 row "compile" --loss smooth_l1:beta=0.5 "$NET" smooth_l1
 row "compile" --loss nll "$NET" ce
 row "compile" --loss kl "$NET" mse
+row "compile" --loss soft_ce "$NET" mse
 row "compile" --loss cosine "$NET" mse
 row "compile" --loss ce:y,mse:relu1 "two.onnx --batch 2 $EFFORT" ce:y,mse:relu1@2
 row "compile" --loss triplet:relu1,relu1,relu1 "two.onnx --batch 2 $EFFORT" \

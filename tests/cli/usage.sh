@@ -65,7 +65,7 @@ plan 2 "--ignore-index is for --loss=ce" --ignore-index 0 --loss l1
 plan 2 "--class-weights is for --loss=ce" --class-weights 1,1 --loss bce
 plan 2 "--label names the target of an added loss" --loss graph --label y
 plan 2 "--label names the target of an added loss" --loss triplet:a,b,c --label y
-plan 2 "--label-smoothing is for --loss=ce, but" --label-smoothing 0.1 --loss nll
+plan 2 "--label-smoothing is for --loss=ce and soft_ce, but" --label-smoothing 0.1 --loss nll
 plan 2 "--loss: 'hinge' is not one of" --loss hinge
 plan 2 "--loss: 'box' is not one of" --loss ce:y,box
 plan 2 "--loss: '' is not one of" --loss ce,

@@ -1,4 +1,5 @@
 """Random options. `meaning` decides the numbers of a run; `ways` must not change a bit of them."""
+import random
 
 OPTIMIZERS = ["sgd", "sgd:momentum=0.9", "sgd:momentum=0.9,nesterov,wd=0.01", "adam", "adamw",
               "lion", "rmsprop", "rmsprop:momentum=0.5,centered", "adagrad", "nadam",
@@ -25,6 +26,7 @@ class Options:
         self.training()
         self.of_mode()
         self.ways()
+        self.augmentation(random.Random(" ".join(self.compile + self.run)))
 
     def maybe(self, chance, *options):
         """Adds one of the options, each a text, to what both programs are compiled with."""
@@ -136,6 +138,26 @@ class Options:
         if self.mode != "plain" and (self.net.has_dropout or dice.random() < 0.1):
             self.maybe(0.95, "--randomness different", "--randomness same")
 
+    def augmentation(self, dice):
+        """Changes of samples, with dice of their own, so that other options stay as they are."""
+        spec = self.compile.index("--loss") + 1
+        if dice.random() < 0.15 and "--ignore-index" not in self.compile:
+            terms = self.compile[spec].split(",")
+            self.compile[spec] = ",".join(["soft_" + t if t.startswith("ce") else t for t in terms])
+        if self.net.kind == "image" and dice.random() < 0.4:
+            how = dice.choice(["flip", "flip=0.2,vflip", "crop=1", "crop=2:reflect,flip",
+                               "resized-crop", "resized-crop=0.3-1,vflip", "flip,jitter=0.4/0.4",
+                               "mixup=0.3", "cutmix=1,flip", "crop=1,mixup=1,cutmix=1"])
+            self.augments = how
+            self.run += ["--augment", how]
+            self.way_run += ["--workers", str(dice.choice([0, 1, 3]))]
+        elif self.net.kind == "vector" and dice.random() < 0.2:
+            self.augments = "mixup=1"
+            self.run += ["--augment", "mixup=1"]
+        elif dice.random() < 0.03:
+            self.augments = dice.choice(["flip", "mixup=1", "cutmix=1"])
+            self.run += ["--augment", self.augments]
+
     # ---- what must not change a bit ----
     def way(self, chance, *options):
         if self.dice.random() < chance:
@@ -179,3 +201,4 @@ class Options:
         self.peers = n if how == "peers" else 0
 
     peers = 0
+    augments = ""

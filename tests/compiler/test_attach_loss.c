@@ -245,11 +245,12 @@ START_TEST(regression_gradients_match_differences)
         {LS_LOSS_MSE, {NULL}, 1, 1},       {LS_LOSS_L1, {NULL}, 1, 1},
         {LS_LOSS_BCE, {NULL}, 1, 1},       {LS_LOSS_SMOOTH_L1, {NULL}, 2, 0.7},
         {LS_LOSS_SMOOTH_L1, {NULL}, 1, 0}, {LS_LOSS_HUBER, {NULL}, -0.5, 0.6},
-        {LS_LOSS_COSINE, {NULL}, 1, 1},    {LS_LOSS_KL, {NULL}, 1, 1}};
+        {LS_LOSS_COSINE, {NULL}, 1, 1},    {LS_LOSS_KL, {NULL}, 1, 1},
+        {LS_LOSS_SOFT_CE, {NULL}, 1, 1}};
     for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
         LsLossPart p = part[k];
         open_with(SHAPE(4, 3), 4);
-        ck_assert(ls_loss(&cx, g, &(LsLossOptions){.part = &p, .npart = 1}));
+        ck_assert(ls_loss(&cx, g, &(LsLossOptions){.part = &p, .npart = 1, .axis = 1}));
         ck_assert_int_eq(ls_type(g, g->objective.label), LS_REAL);
         float *t = numbers(12, 77);
         for (int i = 0; i < 12 && p.kind == LS_LOSS_KL; i++)
@@ -269,6 +270,8 @@ typedef struct Torch {
     const float *y[3], *target;
     double loss;
     const double *grad[3];
+    double smoothing;
+    const float *weight;        /* of 3 classes */
 } Torch;
 
 static const float embedding[3][12] = {
@@ -289,7 +292,9 @@ static const Torch torch[] = {
      direction,
      1.0463738895760009,
      {(const double[]){-0.09673693094347127, 0.009972879478706736, 0.03041728241006351, 0, 0, 0,
-                       -66815.31061159412, -133630.62122318824, -200445.93183478236, 0, 0, 0}}},
+                       -66815.31061159412, -133630.62122318824, -200445.93183478236, 0, 0, 0}},
+     0,
+     NULL},
     /* TripletMarginLoss(margin)(a, p, n) */
     {{LS_LOSS_TRIPLET, {"y0", "y1", "y2"}, 1, 1},
      3,
@@ -304,14 +309,18 @@ static const Torch torch[] = {
                        0.21821784607283046, -0.10910900486812798, -0.05455452971130156},
       (const double[]){0.17677740240129672, -0.17677598818773438, 7.071067811780622e-07, 0, 0, 0,
                        -0.249999999999, 5.000009999999999e-07, 5.000009999999999e-07,
-                       1.0000039999999999e-06, 1.0000039999999999e-06, -0.24999999999599995}}},
+                       1.0000039999999999e-06, 1.0000039999999999e-06, -0.24999999999599995}},
+     0,
+     NULL},
     {{LS_LOSS_TRIPLET, {"y0", "y1", "y2"}, 1, 0.25},
      3,
      {embedding[0], embedding[1], embedding[2]},
      NULL,
      1.82961938079317,
      {(const double[]){-0.22079985557736737, 0.06671972317993412, 0.22011208704406665, 0, 0, 0, 0,
-                       0, 0, -0.21821884607683045, 0.10910800486412799, 0.3045545297073015}}},
+                       0, 0, -0.21821884607683045, 0.10910800486412799, 0.3045545297073015}},
+     0,
+     NULL},
     /* KLDivLoss(reduction="batchmean")(y, t) */
     {{LS_LOSS_KL, {"y0"}, 1, 1},
      1,
@@ -319,7 +328,33 @@ static const Torch torch[] = {
      part_of,
      0.687938582917981,
      {(const double[]){-0.125, -0.0625, -0.0625, -0.25, 0, 0, -0.03125, -0.125, -0.09375, 0,
-                       -0.1875, -0.0625}}},
+                       -0.1875, -0.0625}},
+     0,
+     NULL},
+    /* CrossEntropyLoss()(y, t), with probabilities */
+    {{LS_LOSS_SOFT_CE, {"y0"}, 1, 1},
+     1,
+     {embedding[0]},
+     part_of,
+     0.9635009458799126,
+     {(const double[]){-0.08079495447313892, -0.05481831491839089, 0.13561326939152982,
+                       -0.07038991471223377, 0.05145915099941289, 0.01893076371282088,
+                       0.05208333333333333, -0.04166666666666667, -0.010416666666666671,
+                       0.007514721892393506, -0.03656277596284355, 0.029048054070450052}},
+     0,
+     NULL},
+    /* CrossEntropyLoss(weight=[1, 2, 0.5], label_smoothing=0.125)(y, t) */
+    {{LS_LOSS_SOFT_CE, {"y0"}, 1, 1},
+     1,
+     {embedding[0]},
+     part_of,
+     1.3915099259323043,
+     {(const double[]){-0.06983075583682889, -0.12152642884005638, 0.19135718467688526,
+                       -0.04581470460207198, 0.031697883311900654, 0.014116821290171312,
+                       0.0700954861111111, -0.13172743055555558, 0.06163194444444443,
+                       0.0013642254667210689, -0.11233278940008284, 0.1109685639333618}},
+     0.125,
+     (const float[]){1, 2, 0.5f}},
 };
 
 /* Opens a graph with outputs y0, y1... of 4x3, and attaches the loss. */
@@ -333,7 +368,12 @@ static void open_torch(const Torch *t)
         g->value[y.i].data = t->y[k];
         add_output(y);
     }
-    ck_assert(ls_loss(&cx, g, &(LsLossOptions){.part = &p, .npart = 1}));
+    ck_assert(ls_loss(&cx, g, &(LsLossOptions){.part = &p,
+                                               .npart = 1,
+                                               .axis = 1,
+                                               .smoothing = t->smoothing,
+                                               .class_weight = t->weight,
+                                               .nclass = t->weight != NULL ? 3 : 0}));
     ck_assert_int_eq(ls_is(g->objective.label), t->target != NULL);
     ck_assert(g->objective.over == LS_OVER_SAMPLES && !g->objective.of_file);
     if (t->target != NULL)
@@ -370,7 +410,9 @@ END_TEST
 START_TEST(a_triplet_at_its_margin_has_no_slope)
 {
     static const float a[12], p[12] = {1, 1, 1}, n[12] = {1, 1, 1};     /* two equal distances */
-    const Torch t = {{LS_LOSS_TRIPLET, {"y0", "y1", "y2"}, 1, 0}, 3, {a, p, n}, NULL, 0, {NULL}};
+    const Torch t = {.part = {LS_LOSS_TRIPLET, {"y0", "y1", "y2"}, 1, 0},
+                     .ny = 3,
+                     .y = {a, p, n}};
     open_torch(&t);
     ck_assert(ls_autodiff(&cx, g));
     Eval e = eval_new(g);

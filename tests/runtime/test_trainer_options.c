@@ -168,6 +168,47 @@ static void check_pack(void)
     ck_assert_int_eq(steps_on_rows("--data s.jsonl --pack"), 1);        /* 3 rows */
 }
 
+/* Whether a run has other values with the words than without. */
+static bool moves_samples(const LsProgram *p, const char *command, const char *words)
+{
+    char all[256];
+    float before[4];
+    must(p, 0, command);
+    memcpy(before, seen.x, sizeof before);
+    snprintf(all, sizeof all, "%s %s", command, words);
+    must(p, 0, all);
+    return memcmp(before, seen.x, sizeof before) != 0;
+}
+
+static void check_random_windows(void)
+{
+    uint16_t token[29];
+    for (int k = 0; k < 29; k++)
+        token[k] = (uint16_t)(k % 2);
+    write_bytes("t.bin", token, sizeof token);
+    ck_assert_int_eq(steps_on_rows("--data t.bin"), 3);         /* 9 windows */
+    /* of these the last is left out, as windows may begin 2 tokens later */
+    ck_assert_int_eq(steps_on_rows("--data t.bin --random-windows"), 2);
+}
+
+static void check_augment(void)
+{
+    static LsInput input[2];
+    LsProgram p = watched();
+    memcpy(input, p.input, sizeof input);
+    p.input = input;
+    must(&p, LS_EXIT_USAGE, "--data data.npz --augment mixup=1");
+    TOLD(err_text, "mixup mixes targets, and 'label' has integer labels");
+    must(&p, LS_EXIT_USAGE, "--data data.npz --augment flip");
+    TOLD(err_text, "the program takes no pictures");
+    p.phase.train.step = step;          /* which notes its input */
+    input[0].t.rank = 4;                /* one channel of as many rows as there were channels */
+    input[0].t.dim[3] = input[0].t.dim[2];
+    input[0].t.dim[2] = input[0].t.dim[1];
+    input[0].t.dim[1] = 1;
+    ck_assert(moves_samples(&p, "--data data.npz --no-shuffle --steps 1", "--augment flip=1"));
+}
+
 static void check_shuffle(void)
 {
     LsProgram p = watched();
@@ -728,6 +769,8 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"raw", check_raw},
     {"stride", check_stride},
     {"pack", check_pack},
+    {"random-windows", check_random_windows},
+    {"augment", check_augment},
     {"shuffle", check_shuffle},
     {"drop-last", check_drop_last},
     {"workers", check_workers},
@@ -794,6 +837,19 @@ START_TEST(what_cannot_be_met_is_refused_with_the_reason)
 {
     static const struct { const char *given, *why; } of[] = {
         {"--seed 3", "no data: give --data FILE, or --data synthetic"},
+        {"--data data.npz --augment flip=2", "'flip=2': takes a chance above 0, at most 1"},
+        {"--data data.npz --augment flip,flip", "'flip': is there twice"},
+        {"--data data.npz --augment crop=-1", "'crop=-1': takes the pixels to add"},
+        {"--data data.npz --augment crop=2:same", "'crop=2:same': takes the pixels to add"},
+        {"--data data.npz --augment resized-crop=1-0.5", "'resized-crop=1-0.5': takes the"},
+        {"--data data.npz --augment resized-crop=0-1", "'resized-crop=0-1': takes the smallest"},
+        {"--data data.npz --augment jitter", "'jitter': takes the largest changes"},
+        {"--data data.npz --augment jitter=0/0/0/0.6", "'jitter=0/0/0/0.6': takes the largest"},
+        {"--data data.npz --augment mixup", "'mixup': takes the alpha"},
+        {"--data data.npz --augment cutmix=0", "'cutmix=0': takes the alpha"},
+        {"--data data.npz --augment flip,", "'': is not one of flip, vflip, crop"},
+        {"--data data.npz --augment crop,resized-crop", "crop and resized-crop both choose"},
+        {"--data data.npz --augment flip --eval", "--augment: --eval takes the data as they are"},
         {"--data data.npz --save-every 2", "--save-every and --keep-last need --save DIR"},
         {"--data data.npz --keep-last 2", "--save-every and --keep-last need --save DIR"},
         {"--data data.npz --resume auto", "--resume=auto looks into --save DIR"},
