@@ -23,8 +23,10 @@ static int64_t samples_of(const LsPass *pass)
 /* Members have whole batches: what does not fill all of them is left out. */
 int64_t ls_batches_per_epoch(const LsPass *pass)
 {
-    int64_t n = pass->data->samples, batch = samples_of(pass) * parts_of(pass);
-    return pass->drop_last || pass->members > 0 ? n / batch : (n + batch - 1) / batch;
+    const int64_t n = pass->data->samples, batch = samples_of(pass) * parts_of(pass);
+    const int64_t all =
+        pass->drop_last || pass->members > 0 ? n / batch : (n + batch - 1) / batch;
+    return pass->data->limit > 0 && pass->data->limit < all ? pass->data->limit : all;
 }
 
 /* Parts follow each other as the samples of their batches do. */

@@ -206,6 +206,8 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
 
 void ls_dataset_close(LsDataset *d)
 {
+    if (d->borrowed)
+        *d = (LsDataset){0};
     for (uint32_t k = 0; d->source && k < d->p->ninput; k++)
         free(d->source[k].table);
     for (int k = 0; k < d->nfile; k++)
@@ -377,6 +379,7 @@ bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t
 {
     const LsTensor *t = &d->p->input[input].t;
     const LsSource *s = &d->source[input];
+    sample = ls_hold_out_sample(&d->part, sample);
     LsRead r = {d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
     bool last = t->channels_last && t->rank >= 3, by_channel = last || s->mean;
     int64_t run = by_channel ? s->run : s->per_sample, step = last ? s->channel : 1;
@@ -413,6 +416,7 @@ bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, Ls
 {
     const LsSource *s = &d->source[input];
     const LsTensor *t = &d->p->input[input].t;
+    sample = ls_hold_out_sample(&d->part, sample);
     LsRead r = {d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
     for (int64_t i = 0; i < s->per_sample && t->type == LS_DT_REAL && !s->synthetic; i++) {
         double v = delivered(&r, i), there = ls_array_real(&s->array, s->one ? 0 : r.from + i);

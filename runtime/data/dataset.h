@@ -12,6 +12,7 @@
 
 #include "runtime/data/alphabet.h"
 #include "runtime/data/class_names.h"
+#include "runtime/data/hold_out.h"
 #include "runtime/data/npy.h"
 #include "runtime/data/token_rows.h"
 
@@ -57,7 +58,10 @@ struct LsDataset {
     const LsProgram *p;
     LsDataOptions opt;
     LsSource *source;           /* one per LsProgram.input */
-    int64_t samples;
+    int64_t samples;            /* of this part of the data */
+    LsHoldOut part;             /* which they are */
+    bool borrowed;              /* all memory is another dataset's */
+    int64_t limit;              /* batches of an epoch that are taken; 0: all */
     LsFile *file; int nfile;
     LsAlphabet characters;      /* that occur in the text; empty: no text */
     LsAlphabet alphabet;        /* that have numbers */
@@ -79,6 +83,10 @@ void ls_dataset_close(LsDataset *d);
 /* Numbers the characters of a text, before any sample is read: by `known`, or, if that is empty, by
  * the characters that occur. A character without a number is an LS_EXIT_DATA error. */
 bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e);
+
+/* Takes `held` samples (hold_out.h) out of d, of which a later part gets them. `rest` is valid as
+ * long as d. */
+bool ls_dataset_hold_out(LsDataset *d, LsDataset *rest, const char *held, uint64_t seed, LsError *e);
 
 /* Reads sample `sample` of an input to index `place` of the batch at `batch`. Does not allocate;
  * threads may call it concurrently. A label out of range is an error. */

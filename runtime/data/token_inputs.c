@@ -1,6 +1,7 @@
 /* runtime/data/token_inputs.c -- see the header. */
 #include "runtime/data/token_inputs.h"
 
+#include "runtime/base/tensor_copy.h"
 #include "runtime/data/label_input.h"
 
 #include <string.h>
@@ -30,4 +31,17 @@ bool ls_token_inputs(const LsDataset *d, LsTokenInputs *to)
     return x->t.type != LS_DT_REAL && x->t.type != LS_DT_BOOL && y->t.type != LS_DT_REAL
            && d->source[to->label].per_sample == to->tokens && !d->source[to->ids].whole
            && !d->source[to->ids].path && !d->source[to->label].path;
+}
+
+int64_t ls_tokens_of_sample(const LsProgram *p)
+{
+    const uint32_t label = ls_label_input(p);
+    if (label == p->ninput || p->ninput == 0)
+        return 0;
+    const LsTensor *x = &p->input[0].t, *y = &p->input[label].t;
+    const bool tokens = x->rank >= 2 && x->type != LS_DT_REAL && x->type != LS_DT_BOOL
+                        && y->type != LS_DT_REAL && ls_tensor_count(x) == ls_tensor_count(y)
+                        && x->dim[0] % p->division.samples == 0;
+    return tokens ? ls_tensor_count(x) / (x->members > 0 ? x->members : 1) / p->division.samples
+                  : 0;
 }

@@ -292,7 +292,7 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
     if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, false, e)
         || !ls_short_batch_evaluates(t->p, &t->feed.train, e)
         || !ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, NULL, 0,
-                        &n->none, &score, e))
+                        &n->none, NULL, &score, e))
         return false;
     *loss = score.loss;
     return true;

@@ -73,7 +73,7 @@ bool ls_net_predict(LsNet *n, const void *const *input, int64_t samples, void *c
         return false;
     const LsHook hook[] = {ls_dump_hook(&n->seen), {NULL, after_step, &r, NULL}};
     return ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, hook, 2, &n->none,
-                       &score, e);
+                       NULL, &score, e);
 }
 
 /* ---- the state ---- */

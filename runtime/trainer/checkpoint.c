@@ -109,7 +109,9 @@ static uint64_t sum_place(const LsPlace *at, const char *precision)
     sum = ls_fnv64(sum, precision, strlen(precision));
     if (ls_alphabet_count(&at->alphabet) > 0)
         sum = ls_fnv64(sum, &at->alphabet, sizeof at->alphabet);
-    return sum_ledger(sum, at);
+    char habits[LS_HABITS_TEXT];
+    ls_habits_text(&at->habits, habits);
+    return sum_ledger(ls_fnv64(sum, habits, strlen(habits)), at);
 }
 
 static void put_sum(void *to, const void *data, size_t n)
@@ -153,6 +155,12 @@ static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
         ls_text_string(t, ls_alphabet_text(&at->alphabet, alphabet));
     }
     put_ledger(t, at);
+    char habits[LS_HABITS_TEXT];
+    if (ls_habits_text(&at->habits, habits)[0] != '\0')
+        {
+        ls_text_put(t, ",\"habits\":");
+        ls_text_string(t, habits);
+    }
     if (!at->keeps_frozen && has_frozen(m->p))
         ls_text_put(t, ",\"frozen\":\"%" PRIu64 "\"", sum_frozen(m));
     ls_text_put(t,
@@ -273,6 +281,8 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
             snprintf(l->place.precision, sizeof l->place.precision, "%s", value);
         if (strcmp(key, "alphabet") == 0
             && !ls_alphabet_parse(&l->place.alphabet, value, strlen(value)))
+            return false;
+        if (strcmp(key, "habits") == 0 && !ls_habits_parse(&l->place.habits, value))
             return false;
         if (strcmp(key, "privacy") == 0 && !ls_privacy_read(&l->place.ledger, value, why))
             return false;

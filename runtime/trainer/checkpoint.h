@@ -9,6 +9,7 @@
 #include "runtime/data/alphabet.h"
 #include "runtime/engine/program_memory.h"
 #include "runtime/privacy/ledger_text.h"
+#include "runtime/trainer/run_habits.h"
 
 /* The position of a run, and the settings of its data. 64-bit fields only, up to the alphabet: the
  * checksum covers its bytes. */
@@ -27,6 +28,7 @@ typedef struct LsPlace {
                                  * (--save-frozen); a load leaves it alone */
     char precision[8];          /* of the program that wrote the checkpoint that was loaded; "": not
                                  * known */
+    LsHabits habits;            /* the checksum covers its text, if that is not empty */
 } LsPlace;
 
 /* "f32", "f64", "bf16", "f16": in which the program computes. */

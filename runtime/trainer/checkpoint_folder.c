@@ -15,6 +15,12 @@ static void set_path(LsSaver *s, int64_t update)
     snprintf(s->path, sizeof s->path, "%s/step-%09" PRId64 ".safetensors", s->folder, update);
 }
 
+const char *ls_saver_best(const LsSaver *s, char path[LS_PATH])
+{
+    snprintf(path, LS_PATH, "%s/best.safetensors", s->folder);
+    return path;
+}
+
 /* Inserts into the ascending list; when it is full the oldest is forgotten (its file stays). */
 static void note(LsSaver *s, int64_t update)
 {
@@ -104,7 +110,8 @@ static bool remove_later(LsSaver *s, int64_t than, LsError *e)
     int n = 0;
     bool ok = d != NULL;
     for (struct dirent *f; ok && (f = readdir(d)) != NULL;)
-        if (update_of(f->d_name) > than) {
+        if (update_of(f->d_name) > than
+            || (than < 0 && strcmp(f->d_name, "best.safetensors") == 0)) {
             ok = unlinkat(dirfd(d), f->d_name, 0) == 0;
             n++;
         }
@@ -124,16 +131,19 @@ bool ls_saver_is_free(LsSaver *s, const char *from, int64_t at, bool overwrite, 
     /* the last that belongs to this run */
     const int64_t own = from != NULL && is_here(s, from) ? at : -1;
     const int64_t last = s->count > 0 ? s->update[s->count - 1] : -1;
-    if (last <= own)
+    char best[LS_PATH], words[40] = "";
+    const bool other_best = own < 0 && access(ls_saver_best(s, best), F_OK) == 0;
+    if (last <= own && !other_best)
         return true;
     if (overwrite)
         return remove_later(s, own, e);
+    if (last > own)
+        snprintf(words, sizeof words, ", up to step %" PRId64, last);
     return ls_fail(e, LS_EXIT_USAGE,
-                   "--save=%s holds checkpoints of another run, up to step %" PRId64
-                   ", and --resume=auto would not know "
+                   "--save=%s holds checkpoints of another run%s, and --resume=auto would not know "
                    "them from this run's. Name another folder; or continue that run by "
                    "--resume=auto; or let --overwrite remove them",
-                   s->folder, last);
+                   s->folder, words);
 }
 
 bool ls_saver_save(LsSaver *s, const LsMemory *m, const LsPlace *at, LsError *e)

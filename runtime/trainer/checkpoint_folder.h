@@ -24,6 +24,9 @@ void ls_saver_close(LsSaver *s);
  * later: none but those that the run continues, up to `at` (from NULL: it continues none; else the
  * checkpoint that was loaded). With `overwrite` they are removed instead. */
 bool ls_saver_is_free(LsSaver *s, const char *from, int64_t at, bool overwrite, LsError *e);
+/* The best evaluation's, which is none of the run's last ones: "FOLDER/best.safetensors". Returns
+ * path. */
+const char *ls_saver_best(const LsSaver *s, char path[LS_PATH]);
 bool ls_saver_save(LsSaver *s, const LsMemory *m, const LsPlace *at, LsError *e);
 /* Loads the newest intact file; *found = false when the folder has none. A damaged file is reported
  * on stderr and skipped; it is an error when all are damaged. */

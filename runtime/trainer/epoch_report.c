@@ -3,6 +3,7 @@
 #include "runtime/trainer/epoch_report.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/update_loss.h"
+#include "runtime/trainer/validation.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,10 +23,57 @@ static void say_lacking(const LsTrainer *t)
     }
 }
 
+/* "160 samples of train.csv to train on, 40 held out to evaluate on" */
+static void say_data(const LsTrainer *t)
+{
+    const LsFeed *f = &t->feed;
+    fprintf(stderr, "%" PRId64 " samples of %.80s to train on", f->train.samples, t->o.data);
+    if (f->train.part.held > 0)
+        fprintf(stderr, ", %" PRId64 " held out to evaluate on", f->val.samples);
+    else if (f->val.p != NULL)
+        fprintf(stderr, ", %" PRId64 " of %.80s to evaluate on", f->val.samples, t->o.val);
+    if (f->train.part.gap > 0)
+        fprintf(stderr, ", %" PRId64 " between them left out", f->train.part.gap);
+    fprintf(stderr, "\n");
+}
+
+/* "10 updates an epoch, each of 16 samples; updates 1 to 600" */
+static void say_updates(const LsTrainer *t)
+{
+    const int64_t group = ls_batches_per_update(t);
+    const double each = ls_is_private(t->p)
+                            ? t->p->privacy.expected
+                            : (double)(ls_batch_samples(&t->p->division) * group
+                                       * (t->feed.pass.members > 0 ? t->feed.pass.members : 1));
+    fprintf(stderr, "%.6g updates an epoch, each of %s%.6g samples; ",
+            (double)t->epoch.batches / (double)group, ls_is_private(t->p) ? "about " : "", each);
+    fprintf(stderr, t->place.update < t->updates ? "updates %" PRId64 " to %" PRId64 "\n" : "none\n",
+            t->place.update + 1, t->updates);
+}
+
+/* "adam, rate 0.02 (constant); 2 threads; 5.4 KiB of a budget of 8.0 KiB" */
+static void say_means(const LsTrainer *t)
+{
+    char have[32], asked[32];
+    fprintf(stderr, "%s, rate %g (%.60s); %d thread%s", t->p->about.optimizer, t->o.lr,
+            t->o.schedule, t->threads, t->threads == 1 ? "" : "s");
+    if (t->group.comm != NULL)
+        fprintf(stderr, " in each of %d processes", t->group.comm->size);
+    fprintf(stderr, "; %s", ls_bytes_text(ls_memory_total(t->p, t->group.count), have));
+    if (t->p->bytes.budget > 0)
+        fprintf(stderr, " of a budget of %s", ls_bytes_text(t->p->bytes.budget, asked));
+    fprintf(stderr, "\n");
+}
+
 void ls_train_say_what(const LsTrainer *t)
 {
-    if (t->p->about.trains != NULL && strcmp(t->o.progress, "none") != 0)
-        fprintf(stderr, "%s\n", t->p->about.trains);
+    if (strcmp(t->o.progress, "none") != 0) {
+        if (t->p->about.trains != NULL)
+            fprintf(stderr, "%s\n", t->p->about.trains);
+        say_data(t);
+        say_updates(t);
+        say_means(t);
+    }
     say_lacking(t);
 }
 
@@ -39,13 +87,16 @@ void ls_train_show_progress(LsTrainer *t)
     if (ls_is_private(t->p) && ls_progress_due(&t->reports.progress))
         snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g",
                  ls_private_bound(t->p, &t->place).epsilon);
+    const double each = (double)t->under_way.samples / (double)group;
     LsProgressAt at = {what,
                        in_epoch,
                        t->epoch.batches,
                        (t->updates - t->place.update) * group,
                        t->under_way.loss,
                        t->members.loss,
-                       t->members.n};
+                       t->members.n,
+                       each,
+                       each * (double)t->told.tokens};
     ls_progress_show(&t->reports.progress, &at);
 }
 
@@ -107,12 +158,17 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
 {
     LsScore s;
     LsHook hook[LS_PART_HOOKS];
+    LsProgress bar = t->reports.progress;       /* with a rate of its own */
     int n = 0;
+    bar.rate = 0;
+    bar.last_done = 0;
     if (t->o.eval)
         n = ls_part_hooks(t, &t->p->phase.eval, true, hook);
-    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members,
-                     t->feed.val.p ? &t->feed.val : &t->feed.train, hook, n, t->ending.signal, &s,
-                     e))
+    const bool ok = ls_evaluate(&t->engine, &t->feed.loader, &t->members,
+                                t->feed.val.p ? &t->feed.val : &t->feed.train, hook, n,
+                                t->ending.signal, &bar, &s, e);
+    ls_progress_clear(&bar);
+    if (!ok)
         return false;
     if (!s.whole) {
         printf("  evaluation interrupted");
@@ -129,6 +185,12 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     t->reports.log.losses = t->members.val_loss;
     ls_log_eval(&t->reports.log, t->place.update, t->place.epoch, s.loss, accuracy);
     t->reports.log.losses = t->members.loss;
+    for (int k = 0; k < s.nmetric; k++) {
+        char tag[80];
+        const char *name = s.metric[k].name;
+        snprintf(tag, sizeof tag, "val/%s", strncmp(name, "val_", 4) == 0 ? name + 4 : name);
+        ls_events_scalar(&t->reports.events, t->place.update, tag, s.metric[k].value);
+    }
     printf("  val_loss %.*g", t->p->real_bytes == 8 ? 12 : 7, s.loss);
     if (s.judged)
         printf("  val_accuracy %.4f (%" PRId64 "/%" PRId64 ")", accuracy, s.right, s.judged);
@@ -138,17 +200,19 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
         if (s.judged)
             printf(" (%.4f)", (double)t->members.right[k] / (double)s.judged);
     }
-    return true;
+    return t->o.eval || ls_validation_take(t, &s, e);
 }
 
 static void report_epsilon(LsTrainer *t)
 {
     const double epsilon = ls_private_bound(t->p, &t->place).epsilon;
     printf("  epsilon %.4f", ceil(epsilon * 1e4) / 1e4);
+    ls_events_scalar(&t->reports.events, t->place.update, "privacy/epsilon", epsilon);
     ls_log_privacy(&t->reports.log, t->place.update, t->place.epoch, epsilon, t->p->privacy.delta);
 }
 
-bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
+/* The line of a result, with an evaluation. */
+static bool report(LsTrainer *t, bool whole, LsError *e)
 {
     bool ok = true;
     ls_progress_clear(&t->reports.progress);
@@ -158,7 +222,6 @@ bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
     for (int64_t k = 0; k < t->members.n; k++) {
         printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7,
                t->epoch.has_loss ? ls_mean(&t->members.of_epoch[k]) : t->members.loss[k]);
-        t->members.of_epoch[k] = (LsMean){0};
     }
     if (ls_is_private(t->p))
         report_epsilon(t);
@@ -168,7 +231,18 @@ bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
     }
     printf("\n");
     fflush(stdout);
+    ls_events_flush(&t->reports.events);
+    return ok;
+}
+
+bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
+{
+    const bool ok = report(t, whole, e);
+    for (int64_t k = 0; k < t->members.n; k++)
+        t->members.of_epoch[k] = (LsMean){0};
     t->epoch.mean = (LsMean){0};
     t->epoch.has_loss = false;
     return ok;
 }
+
+bool ls_train_amid_epoch(LsTrainer *t, LsError *e) { return report(t, false, e); }

@@ -14,5 +14,7 @@ void ls_train_pace(LsTrainer *t, int64_t ns);
 /* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch
  * at the end of the run. */
 bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e);
+/* The same for an evaluation amid an epoch, which goes on: with its updates so far. */
+bool ls_train_amid_epoch(LsTrainer *t, LsError *e);
 
 #endif

@@ -152,15 +152,40 @@ static bool can_judge(const LsProgram *p, LsJudge *j)
                   == ls_tensor_count(label) / copies(label) * t->dim[p->target.class_axis];
 }
 
+void ls_score_add(LsScore *s, const char *name, double value, bool higher)
+{
+    if (s->nmetric < LS_METRICS)
+        s->metric[s->nmetric++] = (LsMetric){name, value, higher};
+}
+
+const LsMetric *ls_score_metric(const LsScore *s, const char *name)
+{
+    for (int k = 0; k < s->nmetric; k++) {
+        const char *has = s->metric[k].name;
+        if (strcmp(has, name) == 0 || (strncmp(has, "val_", 4) == 0 && strcmp(has + 4, name) == 0))
+            return &s->metric[k];
+    }
+    return NULL;
+}
+
+static void show(LsProgress *bar, int64_t done, int64_t of, double loss)
+{
+    const LsProgressAt at = {
+        .what = "evaluation", .done = done, .of = of, .left = of - done, .loss = loss};
+    if (bar != NULL)
+        ls_progress_show(bar, &at);
+}
+
 bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data,
-                 const LsHook *extra, int nextra, const volatile sig_atomic_t *stop, LsScore *score,
-                 LsError *e)
+                 const LsHook *extra, int nextra, const volatile sig_atomic_t *stop,
+                 LsProgress *bar, LsScore *score, LsError *e)
 {
     const LsProgram *p = g->p;
     LsPass pass = {.data = data};
     LsJudge j = {.g = g, .l = l, .score = score, .members = members};
     LsHook hook[MAX_HOOKS] = {{judge_before, judge_after, &j, NULL}};
-    int n = can_judge(p, &j);
+    const bool judges = can_judge(p, &j);
+    int n = judges;
     LsMean mean = {0};
     for (int k = 0; k < nextra && n < MAX_HOOKS; k++)
         hook[n++] = extra[k];
@@ -169,7 +194,8 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDatas
         members->right[k] = 0;
     pass.end = ls_batches_per_epoch(&pass);
     ls_loader_begin(l, &pass);
-    for (int64_t k = 0; k < pass.end && !*stop; k++) {
+    int64_t k = 0;
+    for (; k < pass.end && !*stop; k++) {
         const LsBatch *b = ls_loader_next(l, e);
         if (!b)
             return false;
@@ -188,9 +214,13 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDatas
         ls_mean_add(&mean, loss);
         score->samples += b->valid;
         ls_loader_release(l);
+        show(bar, k + 1, pass.end, ls_mean(&mean));
     }
     ls_member_state_judged(members);
-    score->whole = score->samples == data->samples;
+    score->whole = k == pass.end;
     score->loss = ls_mean(&mean);
+    ls_score_add(score, "val_loss", score->loss, false);
+    if (judges)                 /* of no prediction: not a number, which is never the best */
+        ls_score_add(score, "val_accuracy", (double)score->right / (double)score->judged, true);
     return true;
 }

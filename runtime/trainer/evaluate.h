@@ -3,22 +3,40 @@
 #define LS_RUNTIME_TRAINER_EVALUATE_H
 
 #include "runtime/trainer/member_state.h"
+#include "runtime/watch/progress.h"
 
 #include <signal.h>
+
+enum { LS_METRICS = 32 };       /* of one evaluation */
+
+/* A result of an evaluation, by the name that the log and --keep-best call it. */
+typedef struct LsMetric {
+    const char *name;           /* "val_loss"; lives as long as the program */
+    double value;
+    bool higher;                /* a higher one is better */
+} LsMetric;
 
 typedef struct LsScore {
     double loss;                /* mean over everything that counts (mean.h) */
     int64_t samples;
     int64_t right, judged;      /* correct predictions, all predictions; judged = 0: no
                                  * classification */
-    bool whole;                 /* false: *stop ended it before the last batch */
+    bool whole;                 /* false: *stop ended it before the last batch that it was to take
+                                 * (LsDataset.limit) */
+    LsMetric metric[LS_METRICS];        /* all of them, val_loss first */
+    int nmetric;
 } LsScore;
+
+/* No more than LS_METRICS are kept. */
+void ls_score_add(LsScore *s, const char *name, double value, bool higher);
+/* By a name with or without "val_" before it; NULL: the evaluation has none of that name. */
+const LsMetric *ls_score_metric(const LsScore *s, const char *name);
 
 /* Ends the loader's pass. The `extra` hooks are called too. Of an ensemble the loss is the mean of
  * the members' losses, and a prediction is that of the mean of their probabilities; `members` gets
- * those of each (else it is empty). */
+ * those of each (else it is empty). bar: shows how far it is; NULL: nothing does. */
 bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data,
-                 const LsHook *extra, int nextra, const volatile sig_atomic_t *stop, LsScore *score,
-                 LsError *e);
+                 const LsHook *extra, int nextra, const volatile sig_atomic_t *stop,
+                 LsProgress *bar, LsScore *score, LsError *e);
 
 #endif

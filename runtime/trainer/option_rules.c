@@ -4,6 +4,7 @@
 #include "runtime/trainer/checkpoint_folder.h"
 #include "runtime/trainer/export_narrow.h"
 #include "runtime/trainer/trainer_options.h"
+#include "runtime/watch/grad_norm.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -167,6 +168,40 @@ static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError
                       one);
 }
 
+/* What there must be to evaluate on. */
+static bool fits_validation(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const bool evaluates = o->val || o->val_split;
+    if (o->val_split && o->val)
+        return ls_fail(e, LS_EXIT_USAGE, "--val-split and --val both give data to evaluate on");
+    if (o->val_split && p->phase.eval.nstep == 0)
+        return ls_fail(e, LS_EXIT_USAGE, "this program has no evaluation form (--val-split)");
+    const char *of = o->val_every           ? "--val-every"
+                     : o->keep_best         ? "--keep-best"
+                     : o->patience          ? "--patience"
+                     : o->limit_val_batches ? "--limit-val-batches"
+                                            : NULL;
+    if (of != NULL && !evaluates && !(o->eval && o->limit_val_batches))
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "%s: nothing is evaluated; give --val SPEC, or --val-split 10%%", of);
+    if (o->keep_best && !o->save)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--keep-best keeps a checkpoint in --save DIR, which is not given");
+    if (o->min_delta > 0 && !o->patience)
+        return ls_fail(e, LS_EXIT_USAGE, "--min-delta is for --patience N, which is not given");
+    if (o->export_best && (!o->keep_best || !(o->export_to || o->export_adapter)))
+        return ls_fail(e, LS_EXIT_USAGE, "--export-best: %s",
+                       o->keep_best ? "there is nothing to export; give --export FILE"
+                                    : "no best model is kept; give --keep-best METRIC");
+    const char *trains = o->val_every       ? "--val-every"
+                         : o->keep_best     ? "--keep-best"
+                         : o->patience      ? "--patience"
+                         : o->limit_batches ? "--limit-batches"
+                                            : NULL;
+    return !o->eval || trains == NULL
+           || ls_fail(e, LS_EXIT_USAGE, "%s: --eval trains nothing", trains);
+}
+
 bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     static const char *const mode[] = {"auto", "bar", "plain", "none"};
@@ -178,6 +213,19 @@ bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsErr
                        o->progress);
     if (o->help || o->version || o->print_plan)
         return !o->print_plan || fits_ranks(o, p, e);
+    if (o->log_grad_norm && (o->eval || o->check_gradients || !(o->log || o->tensorboard)))
+        return ls_fail(e, LS_EXIT_USAGE, "--log-grad-norm: %s",
+                       o->log || o->tensorboard ? "no gradients are applied"
+                                                : "there is no --log FILE and no --tensorboard DIR");
+    if (o->log_grad_norm && !ls_grad_norm_fits(p, e))
+        return false;
+    if (o->tensorboard && o->check_gradients)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--check-gradients trains nothing that --tensorboard could write");
+    if (o->epochs == 0)
+        return ls_fail(e, LS_EXIT_USAGE, "--epochs=0: must be more than 0; 0.5 is half an epoch");
+    if (!fits_validation(o, p, e))
+        return false;
     if (!o->data && !(o->eval && o->val))
         return ls_fail(e, LS_EXIT_USAGE, "no data: give --data FILE, or --data synthetic");
     if ((o->eval || o->val || o->image_grid) && p->phase.eval.nstep == 0)

@@ -43,7 +43,7 @@ static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, P
     if (run->apply && t->memory.device == NULL)
         hook[n++] = ls_exchange_hook(&t->group.exchange);
     *s = (PartInFlight){{t->place.update + 1, t->place.epoch + 1, b->number, table, b->valid,
-                         run->lr, t->engine.slot, run->apply},
+                         run->lr, t->engine.slot, run->apply, -1},
                         j};
     return ls_engine_run(&t->engine, table, hook, n, e) && ls_exchange_begin(&t->group.exchange, e)
            && ls_engine_fed(&t->engine, e);
@@ -88,7 +88,8 @@ static bool add_losses(LsTrainer *t, int64_t first, LsError *e)
                               ls_batch_valid(&t->feed.pass, number),
                               run->lr,
                               t->engine.slot,
-                              k + 1 == t->under_way.micro_batches};
+                              k + 1 == t->under_way.micro_batches,
+                              -1};
         if (!ls_part_loss(t, &f, ls_exchange_loss(&t->group.exchange, k), e))
             return false;
     }

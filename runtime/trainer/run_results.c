@@ -50,6 +50,36 @@ static bool write_dump(LsTrainer *t, LsError *e)
                               : ls_dump_write(&t->reports.dump, 1, t->o.dump, losses, n, e);
 }
 
+/* The best model takes the place of the last one, which is in a checkpoint. */
+static bool take_best(LsTrainer *t, LsError *e)
+{
+    LsSaver *s = &t->saves.saver;
+    LsPlace at = {0};
+    if (t->place.habits.best.update == 0)
+        return ls_fail(e, LS_EXIT_FAIL,
+                       "--export-best: no evaluation had a %s, so no model is the best",
+                       t->o.keep_best);
+    if (!ls_checkpoint_load(&t->memory, &at, ls_saver_best(s, s->path), e))
+        return false;
+    ls_privacy_free(&at.ledger);
+    printf("exporting the model of step %" PRId64 ", with the best %s\n", at.update,
+           t->place.habits.best.metric);
+    return true;
+}
+
+/* --export, --export-adapter */
+static void write_models(LsTrainer *t, LsError *model, LsError *adapter)
+{
+    const LsTrainerOptions *o = &t->o;
+    if (o->export_best && !take_best(t, model))
+        return;
+    if (o->export_to)
+        ls_export(&t->memory, o->export_member, &t->place.alphabet,
+                  &(LsExportForm){o->export_type, o->export_external}, o->export_to, model);
+    if (o->export_adapter)
+        ls_export_adapter(&t->memory, o->export_member, o->export_adapter, adapter);
+}
+
 /* One file that cannot be written keeps none of the others from being written, and loses no
  * model. */
 bool ls_write_results(LsTrainer *t, LsError *e)
@@ -61,17 +91,16 @@ bool ls_write_results(LsTrainer *t, LsError *e)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
         print_measure(t);
-    if (o->export_to)
-        ls_export(&t->memory, o->export_member, &t->place.alphabet,
-                  &(LsExportForm){o->export_type, o->export_external}, o->export_to, &model);
-    if (o->export_adapter)
-        ls_export_adapter(&t->memory, o->export_member, o->export_adapter, &adapter);
+    if (!o->export_best)
+        write_models(t, &model, &adapter);
     if (dumps)
         write_dump(t, &dump);
     write_times(t, &times);
     if (o->image_grid)
         ls_grid_write(&t->engine, &t->feed.loader, t->feed.val.p ? &t->feed.val : &t->feed.train,
                       o->image_grid, &grid);
+    if (o->export_best)         /* the rest is of the last model */
+        write_models(t, &model, &adapter);
     if (!o->eval && (o->export_to ? &model : &dump)->code != LS_EXIT_DONE)
         ls_rescue_unwritten(t);
     const bool wrote[] = {keep(e, &model), keep(e, &adapter), keep(e, &dump), keep(e, &times),

@@ -12,6 +12,7 @@
 #include "runtime/trainer/rank_update.h"
 #include "runtime/trainer/rescue.h"
 #include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/validation.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,6 +27,8 @@
 static void be_silent(LsTrainer *t)
 {
     LsTrainerOptions *o = &t->o;
+    o->tensorboard = NULL;
+    o->log_grad_norm = false;
     o->log = o->trace = o->profile = o->dump = o->image_grid = o->export_to = o->val = NULL;
     o->progress = "none";
     if (freopen("/dev/null", "w", stdout) == NULL
@@ -108,7 +111,9 @@ static bool run(LsTrainer *t, LsError *e)
         return false;
     if (ls_is_private(t->p))
         print_guarantee(t);
-    t->ending.interrupted = t->place.update < t->updates;
+    if (t->ending.early && ls_is_first(t))
+        ls_validation_tell(t);
+    t->ending.interrupted = t->place.update < t->updates && !t->ending.early;
     if (t->ending.interrupted && !ls_end_interrupted(t, e))
         return false;
     return (!ls_has_stage_ranks(t) || ls_pipelined_gather_watched(t, e))
@@ -171,14 +176,24 @@ static bool count_ranks(LsTrainer *t, LsCommWish *w, LsError *e)
 static void run_ranks(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    char same[600];
+    char same[900], habits[300];
+    snprintf(habits, sizeof habits,
+             ", split %s, %" PRId64 " and %" PRId64 " batches, evaluated every %" PRId64
+             ", best %.64s, patience %" PRId64,
+             o->val_split ? o->val_split : o->val ? "none" : "nothing", o->limit_batches,
+             o->limit_val_batches, o->val_every, o->keep_best ? o->keep_best : "none",
+             o->patience);
     snprintf(same, sizeof same,
              "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64
-             ", epochs %" PRId64 ", %s%s, replicas "
-             "compared %" PRId64,
+             ", epochs %.17g, %s%s, replicas "
+             "compared %" PRId64 "%s",
              t->p->about.plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs,
              o->shuffle ? "shuffled" : "in file order", o->drop_last ? ", drop last" : "",
-             o->compare_replicas);
+             o->compare_replicas,
+             o->val_split || o->limit_batches || o->limit_val_batches || o->val_every
+                     || o->keep_best || o->patience
+                 ? habits
+                 : "");
     ls_make_printable(same);        /* as other ranks have it */
     const bool nccl =
         o->comm != NULL && strcmp(o->comm, "nccl") == 0; /* it stands on the engine that fits */
@@ -194,7 +209,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
     if (!ok || opened.starter)
         return;
     t->group.comm = opened.comm;
-    t->reports.evaluates = o->val != NULL;
+    t->reports.evaluates = o->val != NULL || o->val_split != NULL;
     t->reports.dumps = o->dump != NULL;
     t->reports.traces = o->trace != NULL || o->profile != NULL;
     if (t->group.comm != NULL && strcmp(t->group.comm->engine->name, "local") == 0)

@@ -1,11 +1,13 @@
 /* runtime/trainer/trainer_open.c -- see trainer_open.h. */
 #include "runtime/trainer/trainer_open.h"
+#include "runtime/data/token_inputs.h"
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/rank_devices.h"
 #include "runtime/trainer/short_batch.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/validation.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -181,6 +183,9 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     const LsPhaseTable *dumped = !o->eval && t->p->phase.last.nstep > 0 ? &t->p->phase.last : phase;
     if (o->log && !ls_log_open(&t->reports.log, o->log, resumed, t->p, e))
         return false;
+    if (o->tensorboard
+        && !ls_events_open(&t->reports.events, o->tensorboard, t->place.update + !o->eval, e))
+        return false;
     if ((o->trace || o->profile) && !ls_is_pipelined(t)
         && !ls_trace_open(&t->reports.trace, &t->engine, phase, LS_TRACE_RUNS, e))
         return false;
@@ -252,6 +257,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     const LsTrainerOptions *o = &t->o;
     bool resumed;
     t->told.notes = stderr;
+    t->told.tokens = ls_tokens_of_sample(t->p);
     t->place.keeps_frozen = o->save_frozen;
     t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
@@ -265,7 +271,8 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         t->memory.device->tune = o->tune;
     if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
         || (o->save && !ls_saver_open(&t->saves.saver, o->save, o->keep_last, saves(t), e))
-        || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e)
+        || !resume(t, &resumed, e) || !number_texts(t, e)
+        || !ls_validation_open(t, resumed, e) || !open_loader(t, workers, e)
         || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e)
         || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
@@ -301,6 +308,7 @@ void ls_trainer_close(LsTrainer *t, LsError *e)
 {
     ls_progress_clear(&t->reports.progress);
     ls_log_close(&t->reports.log, t->o.log, e);
+    ls_events_close(&t->reports.events, e);
     if (t->feed.pinned)
         t->memory.device->kind->unpin(t->memory.device, t->feed.loader.memory);
     ls_pipelined_close(t);

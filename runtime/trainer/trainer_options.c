@@ -95,6 +95,7 @@ bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc,
 {
     *o = (LsTrainerOptions){.shuffle = !ls_is_private(p),
                             .workers = -1,
+                            .epochs = -1,
                             .noise_seed = -1,
                             .check_clip = -1,
                             .ensemble_seed = -1,

@@ -13,11 +13,15 @@ enum { LS_MAX_SKIPPED = 100, LS_COMPARE_REPLICAS = 100 };
 
 typedef struct LsTrainerOptions {
     const char *data, *val, *label_from, *scale, *mean, *std, *raw;
+    const char *val_split;      /* samples of `data` in place of `val` */
+    int64_t val_every;          /* updates; 0: only after epochs */
+    int64_t limit_batches, limit_val_batches;   /* of an epoch, of an evaluation; 0: all */
     int64_t stride;             /* of token streams; 0: a row */
     bool pack;
     bool shuffle, drop_last, order_given;   /* order_given: one of both */
     int64_t workers;            /* -1: chosen from the number of threads */
-    int64_t epochs, steps;      /* steps: updates; 0: no limit */
+    double epochs;              /* -1: not given */
+    int64_t steps;              /* updates; 0: no limit */
     double lr;
     const char *schedule;
     int64_t seed; bool seed_given;
@@ -40,8 +44,14 @@ typedef struct LsTrainerOptions {
     LsDataType export_type;     /* of weights: LS_DT_REAL, LS_DT_F16, LS_DT_BF16 */
     bool export_external;       /* two files, whatever their size */
     int64_t save_every, keep_last;
+    const char *keep_best;      /* the name of a metric (evaluate.h) */
+    int64_t patience;           /* evaluations; 0: the run does not end early */
+    double min_delta;
+    bool export_best;
     bool save_frozen;
     bool overwrite;
+    const char *tensorboard;    /* a folder */
+    bool log_grad_norm;
     const char *log, *trace, *profile, *progress, *dump, *image_grid;
     int64_t check_gradients;    /* elements; 0: no check; -1: as many as some seconds allow */
     bool check_numerics, measure, print_plan, version, help;

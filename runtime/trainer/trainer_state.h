@@ -7,6 +7,8 @@
 #include "runtime/pipeline/stage_threads.h"
 #include "runtime/trainer/checkpoint_folder.h"
 #include "runtime/watch/dump_values.h"
+#include "runtime/watch/event_file.h"
+#include "runtime/watch/grad_norm.h"
 #include "runtime/trainer/evaluate.h"
 #include "runtime/watch/json_log.h"
 #include "runtime/trainer/trainer_options.h"
@@ -27,6 +29,7 @@ typedef struct LsInFlight {
     double lr;
     int slot;                   /* of the engine */
     bool apply;                 /* the last one of its update */
+    double grad_norm;           /* of its update; < 0: not known */
 } LsInFlight;
 
 /* How long the first updates of a run take. */
@@ -77,6 +80,7 @@ typedef struct LsSaves {
     LsSaver saver;
     int listed;                 /* checkpoints that its folder had at the start, as far as they are
                                  * noted */
+    bool best_due;              /* the last evaluation is the best so far */
     int64_t last;               /* the last update in a checkpoint, or the update that the run began
                                  * with */
 } LsSaves;
@@ -87,6 +91,8 @@ typedef struct LsReports {
                                          * --trace or --profile */
     LsProgress progress;
     LsLog log;
+    LsEvents events;
+    LsGradNorm norm;
     LsDump dump;
     LsTrace trace;
     LsCheck check;
@@ -100,6 +106,9 @@ typedef struct LsTold {
     LsScaleSeen scale;          /* after the last update */
     bool no_label;              /* a warning was printed that no label counts in some update */
     bool blamed;                /* it was reported whether the evaluation data are finite */
+    int64_t since_ns;           /* when the update under way began, or the one before was
+                                 * reported */
+    int64_t tokens;             /* of a sample; 0: it has none */
     int64_t longest_ns;         /* longest update of this run */
     LsPace pace;
 } LsTold;
@@ -107,7 +116,8 @@ typedef struct LsTold {
 typedef struct LsEnding {
     volatile sig_atomic_t *signal;      /* its number: finish the step and end */
     int agreed;                 /* the signal that ends the run; of ranks, they have agreed on it */
-    bool interrupted;           /* ended before the last update */
+    bool early;                 /* evaluations do not improve any more */
+    bool interrupted;           /* ended by a signal before the last update */
 } LsEnding;
 
 typedef struct LsTrainer {

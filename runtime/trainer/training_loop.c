@@ -11,10 +11,34 @@
 #include "runtime/trainer/rank_update.h"
 #include "runtime/trainer/rescue.h"
 #include "runtime/trainer/update_run.h"
+#include "runtime/trainer/validation.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The batches of the checkpoint's epochs were others. */
+static bool has_other_order(const LsTrainer *t)
+{
+    return t->place.samples != t->feed.train.samples || t->place.drop_last != t->o.drop_last
+           || t->place.habits.limit != t->o.limit_batches;
+}
+
+/* Batches of the whole run; of a part of an epoch the nearest number, at least one. */
+static bool count_batches(const LsTrainer *t, int64_t *batches, LsError *e)
+{
+    const double epochs = t->o.epochs > 0 ? t->o.epochs : 1;
+    *batches = 0;
+    const int64_t whole = epochs < 0x1p62 ? (int64_t)epochs : INT64_MAX;
+    const double rest = floor((epochs - (double)whole) * (double)t->epoch.batches + 0.5);
+    if (epochs >= 0x1p62 || __builtin_mul_overflow(whole, t->epoch.batches, batches)
+        || __builtin_add_overflow(*batches, (int64_t)rest, batches))
+        return ls_fail(e, LS_EXIT_USAGE, "--epochs=%.17g: more batches than can be counted",
+                       epochs);
+    *batches = *batches > 0 ? *batches : 1;
+    return true;
+}
 
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
@@ -42,32 +66,30 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     if (resumed && t->place.shuffle != t->o.shuffle)
         fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n",
                 t->place.shuffle ? "shuffled" : "in file order");
-    if (resumed && !ls_is_private(t->p)
-        && (t->place.samples != t->feed.train.samples || t->place.drop_last != t->o.drop_last)) {
+    if (resumed && !ls_is_private(t->p) && has_other_order(t)) {
         fprintf(stderr,
-                "note: the data are not those of the checkpoint; continuing with epoch %" PRId64
+                "note: the data%s are not those of the checkpoint; continuing with epoch %" PRId64
                 "\n",
+                t->place.habits.limit != t->o.limit_batches ? ", or --limit-batches," : "",
                 t->place.epoch + 1);
         t->place.cursor = t->place.epoch * t->epoch.batches;
     }
     t->place.samples = t->feed.train.samples;
     t->place.drop_last = t->o.drop_last;
     t->place.shuffle = t->o.shuffle;
-    int64_t epochs = t->o.epochs > 0 ? t->o.epochs : 1;
+    t->place.habits.limit = t->o.limit_batches;
     int64_t batches;
-    if (__builtin_mul_overflow(epochs, t->epoch.batches, &batches))
-        return ls_fail(e, LS_EXIT_USAGE, "--epochs=%" PRId64 ": more batches than can be counted",
-                       epochs);
+    if (!count_batches(t, &batches, e))
+        return false;
     int64_t left = (batches - t->place.cursor) / group;
     t->updates = t->place.update + (left > 0 ? left : 0);
-    if (t->o.steps > 0 && (t->o.epochs == 0 || t->o.steps < t->updates))
+    if (t->o.steps > 0 && (t->o.epochs < 0 || t->o.steps < t->updates))
         t->updates = t->o.steps;
-    else if (left > 0 && (epochs * t->epoch.batches - t->place.cursor) % group != 0)
+    else if (left > 0 && (batches - t->place.cursor) % group != 0)
         fprintf(stderr,
                 "note: the last %" PRId64 " of %" PRId64
                 " batches make no update: an update takes %" PRId64 " batches (--accumulate)\n",
-                (epochs * t->epoch.batches - t->place.cursor) % group, epochs * t->epoch.batches,
-                group);
+                (batches - t->place.cursor) % group, batches, group);
     if (resumed && t->updates <= t->place.update)
         fprintf(stderr, "note: the checkpoint has all the steps asked for; nothing to train\n");
     if (t->updates == 0)
@@ -94,7 +116,7 @@ static bool save_due(const LsTrainer *t, bool epoch_ended)
 {
     if (!t->saves.saver.folder)
         return false;
-    return t->place.update == t->updates || t->ending.agreed
+    return t->place.update == t->updates || t->ending.agreed || t->ending.early
            || (t->o.save_every ? t->place.update % t->o.save_every == 0 : epoch_ended);
 }
 
@@ -106,8 +128,51 @@ static bool save(LsTrainer *t, LsError *e)
     return false;
 }
 
+/* Saves what is the best so far, beside the last ones. */
+static bool save_best(LsTrainer *t, LsError *e)
+{
+    char path[LS_PATH];
+    if (ls_checkpoint_save(&t->memory, &t->place, ls_saver_best(&t->saves.saver, path), e))
+        return true;
+    ls_rescue_unwritten(t);
+    return false;
+}
+
+/* Evaluates in the first rank, and reports. */
+static bool report(LsTrainer *t, bool ended, bool last, LsError *e)
+{
+    return !ls_is_first(t)
+           || (ended || last ? ls_train_end_epoch(t, ended, e) : ls_train_amid_epoch(t, e));
+}
+
+/* After an update. */
+static bool end_update(LsTrainer *t, bool ended, LsError *e)
+{
+    const bool last = t->place.update == t->updates;
+    const bool reports = ended || last || ls_validation_due(t);
+    if ((reports || save_due(t, ended)) && !ls_update_land(t, e))
+        return false;
+    if (reports && t->reports.evaluates && ls_has_stage_ranks(t) && !ls_pipelined_gather(t, e))
+        return false;
+    if (reports && (!report(t, ended, last, e) || !ls_validation_agree(t, e)))
+        return false;
+    if (!reports && ls_is_first(t))
+        ls_train_show_progress(t);
+    ls_interrupt_forbid();
+    if (save_due(t, ended)) {
+        if (!ls_train_by_first(t, save, e))
+            return false;
+        t->saves.last = t->place.update;
+    }
+    const bool best = t->saves.best_due;
+    t->saves.best_due = false;
+    return !best || ls_train_by_first(t, save_best, e);
+}
+
 bool ls_train(LsTrainer *t, LsError *e)
 {
+    if (!ls_validation_begin(t, e) || !ls_validation_agree(t, e))
+        return false;
     ls_train_begin_pass(t);
     t->place.epoch = t->place.cursor / t->epoch.batches;
     t->saves.last = t->place.update;
@@ -115,30 +180,14 @@ bool ls_train(LsTrainer *t, LsError *e)
     t->ending.agreed = t->group.comm == NULL ? (int)*t->ending.signal : 0;
     if (!ls_rank_compare(t, true, e))
         return false;
-    while (t->place.update < t->updates && !t->ending.agreed) {
+    while (t->place.update < t->updates && !t->ending.agreed && !t->ending.early) {
         int64_t epoch = t->place.epoch;
         if (!run_update(t, e) || !ls_rank_compare(t, false, e))
             return false;
         ls_interrupt_allow(true, t->told.longest_ns);
         t->place.epoch = t->place.cursor / t->epoch.batches;
-        bool ended = t->place.epoch > epoch, last = t->place.update == t->updates;
-        if ((ended || last || save_due(t, ended)) && !ls_update_land(t, e))
+        if (!end_update(t, t->place.epoch > epoch, e))
             return false;
-        if ((ended || last) && t->reports.evaluates && ls_has_stage_ranks(t)
-            && !ls_pipelined_gather(t, e))
-            return false;
-        if ((ended || last) && ls_is_first(t)) {
-            if (!ls_train_end_epoch(t, ended, e))
-                return false;
-        } else if (ls_is_first(t)) {
-            ls_train_show_progress(t);
-        }
-        ls_interrupt_forbid();
-        if (save_due(t, ended)) {
-            if (!ls_train_by_first(t, save, e))
-                return false;
-            t->saves.last = t->place.update;
-        }
     }
     ls_progress_clear(&t->reports.progress);
     return ls_update_land(t, e);

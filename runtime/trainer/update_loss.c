@@ -2,6 +2,7 @@
  * with it, and who hears it. */
 #include "runtime/trainer/update_loss.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/base/note.h"
 
 #include <inttypes.h>
@@ -34,7 +35,33 @@ int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch,
         hook[n++] = ls_dump_hook(&t->reports.dump);
     if (t->o.measure && t->reports.measure.t == table)
         hook[n++] = ls_measure_hook(&t->reports.measure);
+    if (t->o.log_grad_norm && !t->o.eval && last_batch)
+        hook[n++] = ls_grad_norm_hook(&t->reports.norm, &t->engine, table);
     return n;
+}
+
+/* Reports an update. Its time goes from its start, or from the report before, if that is later. */
+static void report(LsTrainer *t, const LsInFlight *f, double loss)
+{
+    const int64_t now = ls_now_ns();
+    const double seconds = (double)(now - t->told.since_ns) * 1e-9;
+    LsStepValues v = {f->update, f->epoch, loss, f->lr, f->grad_norm, 0, 0};
+    t->told.since_ns = now;
+    if (!ls_is_private(t->p) && seconds > 0) {
+        v.samples = (double)t->under_way.samples
+                    * (t->feed.pass.members > 0 ? (double)t->feed.pass.members : 1) / seconds;
+        v.tokens = v.samples * (double)t->told.tokens;
+    }
+    ls_log_step(&t->reports.log, &v);
+    LsEvents *to = &t->reports.events;
+    ls_events_scalar(to, v.update, "train/loss", v.loss);
+    ls_events_scalar(to, v.update, "train/rate", v.rate);
+    if (f->grad_norm >= 0 || isnan(f->grad_norm))
+        ls_events_scalar(to, v.update, "train/grad_norm", v.grad_norm);
+    if (v.samples > 0)
+        ls_events_scalar(to, v.update, "train/samples_per_second", v.samples);
+    if (v.tokens > 0)
+        ls_events_scalar(to, v.update, "train/tokens_per_second", v.tokens);
 }
 
 /* Reports a divergence. Names the node with --check-numerics, and the data when they are not
@@ -106,7 +133,7 @@ static bool land_scaled(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *
         ls_mean_join(&t->epoch.mean, &t->under_way.mean);
     t->epoch.has_loss |= isfinite(t->under_way.loss);
     t->under_way.mean = (LsMean){0};
-    ls_log_step(&t->reports.log, f->update, f->epoch, t->under_way.loss, f->lr);
+    report(t, f, t->under_way.loss);
     bool ok = end_scaled(t, f, e);
     t->under_way.broken = t->under_way.suspect = (LsError){0};
     return ok;
@@ -127,7 +154,7 @@ static bool land_private(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError 
     ls_mean_join(&t->epoch.mean, &t->under_way.mean);
     t->epoch.has_loss |= has_loss;
     t->under_way.mean = (LsMean){0};
-    ls_log_step(&t->reports.log, f->update, f->epoch, t->under_way.loss, f->lr);
+    report(t, f, t->under_way.loss);
     if (t->under_way.spoilt)
         ls_progress_clear(&t->reports.progress);
     const bool ok = ls_private_check(&t->privacy, &t->memory, f->update, t->under_way.spoilt, e);
@@ -163,7 +190,7 @@ bool ls_part_loss(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
     if (ls_is_private(t->p))
         return land_private(t, f, one, e);
     if (!isfinite(one.value)) {
-        ls_log_step(&t->reports.log, f->update, f->epoch, one.value, f->lr);
+        report(t, f, one.value);
         return diverged(t, f, one.value, e);
     }
     ls_mean_add(&t->under_way.mean, one);
@@ -175,6 +202,6 @@ bool ls_part_loss(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
     ls_mean_join(&t->epoch.mean, &t->under_way.mean);
     t->epoch.has_loss = true;
     t->under_way.mean = (LsMean){0};
-    ls_log_step(&t->reports.log, f->update, f->epoch, t->under_way.loss, f->lr);
+    report(t, f, t->under_way.loss);
     return isfinite(t->under_way.loss) || diverged(t, f, t->under_way.loss, e);
 }

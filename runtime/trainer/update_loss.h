@@ -5,7 +5,7 @@
 
 #include "runtime/trainer/trainer_state.h"
 
-enum { LS_PART_HOOKS = 5 };
+enum { LS_PART_HOOKS = 6 };
 
 /* Whether --check-numerics looks at this step; it also names the cause if this skipped update would
  * be one too many. Never in stages that are processes: they see only their own values. */

@@ -1,6 +1,7 @@
 /* runtime/trainer/update_run.c -- see update_run.h. */
 #include "runtime/trainer/update_run.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/trainer/clip_check.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/pipelined_update.h"
@@ -31,6 +32,12 @@ bool ls_update_land(LsTrainer *t, LsError *e)
     return true;
 }
 
+/* Of the gradients of the last run, which are those of the loss times its scale. */
+static double norm(const LsTrainer *t)
+{
+    return ls_grad_norm(&t->reports.norm) / (ls_has_scaling(t->p) ? t->told.scale.scale : 1);
+}
+
 /* Starts micro-batch k of an update, of as many as its batches or its drawn samples fill. On a
  * device the one before may still be in flight; its loss is read then. A part without samples is
  * left out. */
@@ -55,8 +62,15 @@ static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
             || !ls_engine_fed(&t->engine, e))
             return false;
         t->flight[t->nflight++] =
-            (LsInFlight){t->place.update + 1, t->place.epoch + 1, number, table, b->valid, run->lr,
-                         t->engine.slot,      run->apply};
+            (LsInFlight){t->place.update + 1,
+                         t->place.epoch + 1,
+                         number,
+                         table,
+                         b->valid,
+                         run->lr,
+                         t->engine.slot,
+                         run->apply,
+                         t->o.log_grad_norm && run->apply ? norm(t) : -1};
     }
     ls_loader_release(&t->feed.loader);
     t->place.cursor += ends;
@@ -90,7 +104,8 @@ static bool run_pipeline(LsTrainer *t, LsError *e)
                               .batch = l->part[k].batch,
                               .valid = l->part[k].run.valid,
                               .lr = t->engine.run.lr,
-                              .apply = l->part[k].run.apply};
+                              .apply = l->part[k].run.apply,
+                              .grad_norm = -1};
         if (!ls_part_check(t, &f, l->loss[k], e) || !ls_part_loss(t, &f, l->loss[k], e))
             return false;
     }
@@ -113,6 +128,8 @@ static bool run_parts(LsTrainer *t, LsError *e)
 bool ls_update_run(LsTrainer *t, LsError *e)
 {
     const bool own = ls_is_private(t->p);
+    const int64_t now = ls_now_ns();
+    t->told.since_ns = t->nflight == 0 ? now : t->told.since_ns;
     t->engine.run.update = t->place.update - t->told.scale.skipped + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->engine.run.update);
     for (int64_t k = 0; k < t->members.n; k++) {

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { LINE = 512 };            /* most bytes of a line formatted at a time */
@@ -75,17 +76,25 @@ static void put_losses(const LsLog *l, LsText *t, const char *name)
         ls_text_put(t, "]");
 }
 
-void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr)
+void ls_log_step(LsLog *l, const LsStepValues *v)
 {
     char part[LINE];
     LsText t;
-    if (!begin(l, &t, part, update, epoch))
+    if (!begin(l, &t, part, v->update, v->epoch))
         return;
+    if (v->samples > 0)
+        ls_text_put(&t, ",\"samples_per_second\":%.6g", v->samples);
+    if (v->tokens > 0)
+        ls_text_put(&t, ",\"tokens_per_second\":%.6g", v->tokens);
     ls_text_put(&t, ",\"loss\":");
-    ls_text_number(&t, loss, l->digits);
+    ls_text_number(&t, v->loss, l->digits);
     put_losses(l, &t, "losses");
     ls_text_put(&t, ",\"lr\":");
-    ls_text_number(&t, lr, 9);
+    ls_text_number(&t, v->rate, 9);
+    if (v->grad_norm >= 0 || isnan(v->grad_norm)) {
+        ls_text_put(&t, ",\"grad_norm\":");
+        ls_text_number(&t, v->grad_norm, 9);
+    }
     end_line(l, &t);
 }
 

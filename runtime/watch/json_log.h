@@ -4,6 +4,7 @@
 
 #include "runtime/base/run_error.h"
 #include "runtime/ls_program.h"
+#include "runtime/watch/step_values.h"
 
 #include <stdio.h>
 
@@ -18,7 +19,7 @@ typedef struct LsLog {
 
 /* Appends when `append` (a resumed run), else starts the file with a line about the program. */
 bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, LsError *e);
-void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr);
+void ls_log_step(LsLog *l, const LsStepValues *v);
 /* The loss scale before and after a step; skipped: the step made no update. */
 void ls_log_scale(LsLog *l, int64_t update, int64_t epoch, double was, double is, bool skipped);
 /* What all updates so far guarantee (runtime/privacy/privacy_ledger.h). */

@@ -123,9 +123,19 @@ static const char *range_text(const LsProgressAt *at, char text[64])
     return text;
 }
 
+/* " 1.2e+04 samples/s", or tokens */
+static const char *speed_text(const LsProgress *g, const LsProgressAt *at, char text[48])
+{
+    text[0] = '\0';
+    if (g->rate > 0 && (at->tokens > 0 || at->samples > 0))
+        snprintf(text, 48, " %.4g %s/s", g->rate * (at->tokens > 0 ? at->tokens : at->samples),
+                 at->tokens > 0 ? "tokens" : "samples");
+    return text;
+}
+
 void ls_progress_show(LsProgress *g, const LsProgressAt *at)
 {
-    char right[256], have[32], asked[32], left[32], range[64];
+    char right[256], have[32], asked[32], left[32], range[64], speed[48];
     int64_t now = ls_now_ns();
     bool bar = g->mode == LS_PROGRESS_BAR;
     if (at->done < g->last_done)
@@ -136,8 +146,9 @@ void ls_progress_show(LsProgress *g, const LsProgressAt *at)
     time_text(g->rate > 0 ? (double)at->left / g->rate : 0, left);
     ls_bytes_text(g->bytes, have);
     ls_bytes_text(g->budget, asked);
-    snprintf(right, sizeof right, "%" PRId64 "/%" PRId64 " loss %.4g%s %.3g it/s %s%s%s ETA %s",
-             at->done, at->of, at->loss, range_text(at, range), g->rate, have, g->budget ? "/" : "",
+    snprintf(right, sizeof right, "%" PRId64 "/%" PRId64 " loss %.4g%s %.3g it/s%s %s%s%s ETA %s",
+             at->done, at->of, at->loss, range_text(at, range), g->rate,
+             speed_text(g, at, speed), have, g->budget ? "/" : "",
              g->budget ? asked : "", left);
     if (bar)
         show_bar(g, at, right);

@@ -22,6 +22,7 @@ typedef struct LsProgressAt {
     double loss;
     const double *losses; int64_t nlosses;      /* of an ensemble's members: the least and the
                                                  * largest are shown */
+    double samples, tokens;     /* of a batch; 0: not shown */
 } LsProgressAt;
 
 /* mode: auto, bar, plain, none. */

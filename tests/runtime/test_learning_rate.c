@@ -195,7 +195,7 @@ static const char *line_of(int mode, int64_t done, const double *losses, int64_t
     g.last_ns -= (int64_t)3600 * 1000000000;
     memset(line, 0, sizeof line);
     g.to = fmemopen(line, sizeof line, "w");
-    ls_progress_show(&g, &(LsProgressAt){"epoch 1/2", done, 4, 2, 0.5, losses, nlosses});
+    ls_progress_show(&g, &(LsProgressAt){"epoch 1/2", done, 4, 2, 0.5, losses, nlosses, 0, 0});
     ls_progress_clear(&g);
     fclose(g.to);
     return line;

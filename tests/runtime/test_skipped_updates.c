@@ -50,9 +50,9 @@ START_TEST(a_bad_step_moves_only_the_scale)
 {
     make_data(8);
     tiny_bad_steps = 1u << 1;
-    trains(0, 1, "--data data.npz --steps 1 --dump one.npz");
+    trains(0, 1, "--data data.npz --steps 1 --dump one.npz --progress none");
     ck_assert_str_eq(err_text, "");
-    trains(0, 1, "--data data.npz --steps 2 --dump two.npz --log log");
+    trains(0, 1, "--data data.npz --steps 2 --dump two.npz --log log --progress none");
     check_kept("one.npz", "two.npz", 5);
     ck_assert_str_eq(err_text, "step 2: scale 8 -> 4, update skipped\n");
     TOLD(text_of("log"), "\"scale_before\":8,\"scale\":4,\"skipped\":true}");
@@ -131,7 +131,7 @@ START_TEST(growth_is_logged_and_not_told)
 {
     make_data(SAMPLES);
     tiny_bad_steps = 0;
-    trains(0, 1, "--data data.npz --epochs 2 --log log");
+    trains(0, 1, "--data data.npz --epochs 2 --log log --progress none");
     ck_assert_str_eq(err_text, "");
     TOLD(text_of("log"), "{\"step\":4,");
     TOLD(text_of("log"), "\"scale_before\":8,\"scale\":16,\"skipped\":false}");

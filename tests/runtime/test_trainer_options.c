@@ -198,6 +198,72 @@ static void check_val(void)
     TOLD(out_text, "val_loss ");
 }
 
+static bool there(const char *path) { return access(path, F_OK) == 0; }
+
+/* How often a text comes. */
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, part)) != NULL; p++)
+        n++;
+    return n;
+}
+
+/* What they decide: tests/whole/validation.sh. */
+static void check_val_split(void)
+{
+    runs("--data data.npz --val-split 2");
+    ck_assert_int_eq(seen.steps, 2);
+    TOLD(out_text, "/2)");
+    runs("--data data.npz --val-split 40%");
+    TOLD(out_text, "/4)");
+}
+
+static void check_val_every(void)
+{
+    runs("--data data.npz --val data.npz --epochs 3 --val-every 2");
+    ck_assert_int_eq(count(out_text, "val_loss "), 6);      /* 2, 3, 4, 6, 8, 9 */
+}
+
+static void check_limit_batches(void)
+{
+    runs("--data data.npz --epochs 2 --limit-batches 2");
+    ck_assert_int_eq(seen.steps, 4);
+}
+
+static void check_limit_val_batches(void)
+{
+    runs("--data data.npz --val data.npz --limit-val-batches 1");
+    TOLD(out_text, "/4)");
+}
+
+static void check_keep_best(void)
+{
+    runs("--data data.npz --val data.npz --save best --keep-best val_loss");
+    ck_assert(there("best/best.safetensors"));
+}
+
+/* Parameters that do not move give the same loss each time. */
+static void check_patience(void)
+{
+    runs("--data data.npz --val data.npz --epochs 9 --lr 0 --patience 2");
+    ck_assert_int_eq(seen.steps, 9);
+    TOLD(out_text, "ended after step 9: val_loss has not improved in 2 evaluations");
+}
+
+static void check_min_delta(void)
+{
+    runs("--data data.npz --val data.npz --epochs 9 --patience 1 --min-delta 1e9");
+    ck_assert_int_eq(seen.steps, 6);
+}
+
+static void check_export_best(void)
+{
+    runs("--data data.npz --val data.npz --lr 0 --epochs 3 --save exported --keep-best val_loss "
+         "--export-best --export x.onnx");
+    TOLD(out_text, "exporting the model of step 3, with the best val_loss");
+}
+
 static void check_drop_last(void)
 {
     runs("--data data.npz");
@@ -266,8 +332,6 @@ static void check_eval(void)
     ck_assert_int_eq(seen.steps, 0);
     TOLD(out_text, "val_loss ");
 }
-
-static bool there(const char *path) { return access(path, F_OK) == 0; }
 
 static void check_save(void)
 {
@@ -563,6 +627,14 @@ static void check_help(void)
 static const struct { const char *name; void (*check)(void); } row[] = {
     {"data", check_data},
     {"val", check_val},
+    {"val-split", check_val_split},
+    {"val-every", check_val_every},
+    {"limit-batches", check_limit_batches},
+    {"limit-val-batches", check_limit_val_batches},
+    {"keep-best", check_keep_best},
+    {"patience", check_patience},
+    {"min-delta", check_min_delta},
+    {"export-best", check_export_best},
     {"label-from", check_label_from},
     {"scale", check_scale},
     {"mean", check_mean},
