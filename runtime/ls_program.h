@@ -333,6 +333,9 @@ typedef struct LsLossTarget {
     int class_axis;             /* of the logits */
     bool has_ignore; int64_t ignore;    /* cross-entropy: the label that is ignored */
     bool sums;                  /* the loss is a sum over the batch, not a mean */
+    uint32_t compared;          /* 1 + the watch of eval, an output, that the loss compares with the
+                                 * target element by element; 0: there is none */
+    bool bits;                  /* `compared` has scores of yes or no (bce) */
 } LsLossTarget;
 
 /* What is wrong in a batch that is not full: samples that repeat others count in what the model

@@ -182,6 +182,24 @@ static void print_loss(const LsGraph *g, LsEmit *e)
         ls_emit_line(e, ".target.sums = true,");
 }
 
+/* The output whose elements the loss compares with those of the target. Outputs are the first
+ * watches. */
+static void print_compared(const LsGraph *g, LsEmit *e)
+{
+    for (uint32_t i = 1; g != NULL && i < g->nnode; i++) {
+        const LsNodeId n = {i};
+        if (g->node[i].op != LS_OP_REGRESSION_LOSS
+            || ls_viewed(g, ls_in(g, n, 1)).i != g->objective.label.i)
+            continue;
+        for (uint32_t k = 0; k < g->noutput; k++)
+            if (g->output[k].i == ls_in(g, n, 0).i) {
+                ls_emit_line(e, ".target.compared = %u, .target.bits = %s,", k + 1,
+                             g->node[i].attr.loss.regression == LS_REG_LOGIT ? "true" : "false");
+                return;
+            }
+    }
+}
+
 /* What is not right for a batch that copies of its samples fill up. Kernels of GPUs take the
  * statistics of all samples. */
 static void print_short_batch(LsEmit *e, const LsGraph *g, const char *field, bool gpu)
@@ -336,6 +354,7 @@ static void print_program(const Text *x, LsEmit *e)
     print_segments(x->g, e);
     print_classes(x->g, e);
     print_loss(x->g, e);
+    print_compared(c->eval.problem != NULL ? c->eval.problem->g : NULL, e);
     print_short_batches(e, x->g, c->eval.problem != NULL ? c->eval.problem->g : NULL,
                         c->target->kind == LS_TARGET_CUDA);
     print_scaling(c->addresses, x->g, e);

@@ -28,6 +28,7 @@ typedef struct LsDataOptions {
     int64_t stride;             /* token streams: tokens from one window to the next; 0: a window */
     bool pack;                  /* JSON lines: samples share rows */
     uint64_t seed;              /* of synthetic data */
+    bool unlabelled;            /* the data need not have targets, which are zeros then */
 } LsDataOptions;
 
 /* The source of one input's values. Sample s starts at element s * stride of the array. */

@@ -226,7 +226,7 @@ bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsErr
         return ls_fail(e, LS_EXIT_USAGE, "--epochs=0: must be more than 0; 0.5 is half an epoch");
     if (!fits_validation(o, p, e))
         return false;
-    if (!o->data && !(o->eval && o->val))
+    if (!o->data && !(o->eval && o->val) && (o->infers == NULL || o->predict))
         return ls_fail(e, LS_EXIT_USAGE, "no data: give --data FILE, or --data synthetic");
     if ((o->eval || o->val || o->image_grid) && p->phase.eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "this program has no evaluation form (--val, --eval, "

@@ -8,6 +8,7 @@
 #include "runtime/trainer/run_results.h"
 #include "runtime/watch/gradient_check.h"
 #include "runtime/trainer/epoch_report.h"
+#include "runtime/trainer/inference.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/rank_update.h"
 #include "runtime/trainer/rescue.h"
@@ -96,6 +97,8 @@ static bool run(LsTrainer *t, LsError *e)
         ls_interrupt_allow(false, 0);
         return check_gradients(t, e);
     }
+    if (t->o.infers)
+        return ls_infer(t, e);
     if (t->o.eval) {
         printf("epoch %" PRId64 "  step %" PRId64, t->place.epoch, t->place.update);
         ls_interrupt_allow(false, 0);

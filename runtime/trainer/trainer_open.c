@@ -44,6 +44,7 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
                            .raw = o->raw,
                            .stride = o->stride,
                            .pack = o->pack,
+                           .unlabelled = o->infers != NULL,
                            .seed = (uint64_t)o->seed};
 }
 
