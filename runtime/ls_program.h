@@ -335,6 +335,8 @@ typedef struct LsLossTarget {
     bool sums;                  /* the loss is a sum over the batch, not a mean */
     uint32_t compared;          /* 1 + the watch of eval, an output, that the loss compares with the
                                  * target element by element; 0: there is none */
+    bool plain;                 /* the loss is the mean of -log of the labels' probabilities, and
+                                 * nothing besides */
     bool bits;                  /* `compared` has scores of yes or no (bce) */
 } LsLossTarget;
 

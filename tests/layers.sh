@@ -85,9 +85,10 @@ runtime/cuda_kernels kernels .
 runtime/watch engine data base .
 runtime/privacy
 runtime/pipeline ranks engine comm data base .
+runtime/metrics engine data base .
 runtime/predict watch engine data base .
-runtime/trainer predict pipeline watch privacy ranks engine comm data base .
-runtime/library trainer predict pipeline watch privacy ranks engine comm data base .
+runtime/trainer predict metrics pipeline watch privacy ranks engine comm data base .
+runtime/library trainer predict metrics pipeline watch privacy ranks engine comm data base .
 
 base/.
 models/.

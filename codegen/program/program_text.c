@@ -178,8 +178,15 @@ static void print_classes(const LsGraph *g, LsEmit *e)
 
 static void print_loss(const LsGraph *g, LsEmit *e)
 {
+    const LsNodeId n = g->value[g->objective.loss.i].def;
+    const LsOpCode op = g->node[n.i].op;
+    const bool weighs = n.i != 0 && g->node[n.i].nin > 2 && ls_is(ls_in(g, n, 2));
     if (g->objective.over == LS_OVER_SUM)
         ls_emit_line(e, ".target.sums = true,");
+    if (n.i != 0 && (op == LS_OP_XENT || op == LS_OP_NLL || op == LS_OP_XENT_SUM) && !weighs
+        && g->node[n.i].attr.loss.smoothing == 0
+        && g->node[n.i].attr.loss.reduction == LS_LOSS_MEAN)
+        ls_emit_line(e, ".target.plain = true,");
 }
 
 /* The output whose elements the loss compares with those of the target. Outputs are the first

@@ -57,6 +57,18 @@ void ls_text_string(LsText *t, const char *s)
     put_char(t, '"');
 }
 
+void ls_text_csv(LsText *t, const char *s)
+{
+    const bool quoted = strpbrk(s, ",\";\r\n\t ") != NULL;
+    ls_text_put(t, quoted ? "\"" : "");
+    for (; *s; s++) {
+        if (*s == '"')
+            put_char(t, '"');
+        put_char(t, *s);
+    }
+    ls_text_put(t, quoted ? "\"" : "");
+}
+
 void ls_text_number(LsText *t, double v, int digits)
 {
     if (isfinite(v))

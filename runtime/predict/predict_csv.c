@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 65536, PART = 1024 };
+enum { COLUMNS = 65536, PART = 1024, NAME = 4096 };
 
 typedef struct Table {
     LsOut out;
@@ -23,22 +23,18 @@ typedef struct Table {
 
 static void to_file(void *to, const void *data, size_t n) { ls_out_write(to, data, n); }
 
-/* A name between quotes, where it has a character that would end it. */
-static void put_name(LsText *t, const char *prefix, const char *name)
-{
-    const bool quoted = strpbrk(name, ",\";\r\n\t ") != NULL || strpbrk(prefix, ",\";\r\n\t ") != NULL;
-    const char *const part[] = {prefix, name};
-    ls_text_put(t, quoted ? "\"" : "");
-    for (int k = 0; k < 2; k++)
-        for (const char *p = part[k]; *p != '\0'; p++)
-            ls_text_put(t, "%s%c", *p == '"' ? "\"" : "", *p);
-    ls_text_put(t, quoted ? "\"" : "");
-}
-
 /* One class of a sample, not of each of several positions. */
 static bool is_class(const LsPredictFile *f, int k)
 {
     return f->outputs->output[k].scores && ls_output_scores(f->outputs, k).positions == 1;
+}
+
+/* One name made of two. */
+static void put_name(LsText *t, const char *a, const char *b)
+{
+    char name[NAME];
+    snprintf(name, sizeof name, "%.3000s%.1000s", a, b);
+    ls_text_csv(t, name);
 }
 
 static void put_values_head(const LsPredictFile *f, LsText *t, int k)
@@ -60,7 +56,7 @@ static void put_values_head(const LsPredictFile *f, LsText *t, int k)
             snprintf(index + n, sizeof index - n, "]");
         ls_text_put(t, i > 0 ? "," : "");
         if (f->bits && rank == 1 && f->classes.n == out->count)
-            put_name(t, "", ls_class_called(&f->classes, i, text));
+            ls_text_csv(t, ls_class_called(&f->classes, i, text));
         else
             put_name(t, out->name, index);
     }
@@ -68,18 +64,24 @@ static void put_values_head(const LsPredictFile *f, LsText *t, int k)
 
 static void put_head(const LsPredictFile *f, LsText *t)
 {
-    char text[24];
+    char text[LS_CLASS_NUMBER];
     for (int k = 0; k < f->outputs->n; k++) {
         const LsOutput *out = &f->outputs->output[k];
+        char prefix[NAME] = "", p[NAME];
+        if (f->outputs->n > 1)  /* several may be classes */
+            snprintf(prefix, sizeof prefix, "%.1000s.", out->name);
+        snprintf(p, sizeof p, "%.1010sp_", prefix);
         ls_text_put(t, k > 0 ? "," : "");
         if (!is_class(f, k)) {
             put_values_head(f, t, k);
             continue;
         }
-        ls_text_put(t, "class,probability");
+        put_name(t, prefix, "class");
+        ls_text_put(t, ",");
+        put_name(t, prefix, "probability");
         for (int64_t c = 0; c < out->count; c++) {
             ls_text_put(t, ",");
-            put_name(t, "p_", ls_class_called(&f->classes, c, text));
+            put_name(t, p, ls_class_called(&f->classes, c, text));
         }
     }
     ls_text_put(t, "\n");
@@ -125,12 +127,12 @@ static void put_number(LsText *t, double v, int precision)
 static void put_class(LsPredictFile *f, LsText *t, int k, int64_t in_batch)
 {
     const int64_t n = f->outputs->output[k].count;
-    char text[24];
+    char text[LS_CLASS_NUMBER];
     int64_t best = 0;
     ls_output_probabilities(f->outputs, k, in_batch, f->reals);
     for (int64_t c = 1; c < n; c++)
         best = f->reals[c] > f->reals[best] ? c : best;
-    put_name(t, "", ls_class_called(&f->classes, best, text));
+    ls_text_csv(t, ls_class_called(&f->classes, best, text));
     ls_text_put(t, ",");
     put_number(t, f->reals[best], digits(f));
     for (int64_t c = 0; c < n; c++) {

@@ -1,7 +1,6 @@
 /* runtime/predict/predict_file.c -- see predict_file.h. */
 #include "runtime/predict/predict_file.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,12 +79,4 @@ bool ls_predict_close(LsPredictFile *f, bool whole, LsError *e)
     f->row = f->own = NULL;
     f->reals = NULL;
     return ok;
-}
-
-const char *ls_class_called(const LsClassNames *n, int64_t c, char text[24])
-{
-    if (c < n->n)
-        return n->name[c];
-    snprintf(text, 24, "%" PRId64, c);
-    return text;
 }

@@ -43,7 +43,4 @@ bool ls_predict_open(LsPredictFile *f, LsError *e);
 bool ls_predict_put(LsPredictFile *f, int64_t valid, LsError *e);
 bool ls_predict_close(LsPredictFile *f, bool whole, LsError *e);
 
-/* What the columns or keys of class c are called: its name, or its number in `text`. */
-const char *ls_class_called(const LsClassNames *n, int64_t c, char text[24]);
-
 #endif

@@ -58,7 +58,10 @@ bool ls_trainer_inference_fit(LsTrainerOptions *o, const LsProgram *p, LsError *
         return ls_fail(e, LS_EXIT_USAGE,
                        "--predict-outputs is for --predict and for --serve-stdin");
     if (wants == NULL)
-        return true;
+        return (!o->metrics && !o->confusion) || o->eval || o->val || o->val_split
+               || ls_fail(e, LS_EXIT_USAGE,
+                          "%s: the run evaluates nothing; give --val, --val-split or --eval",
+                          o->metrics ? "--metrics" : "--confusion");
     if (o->predict && (o->generate || o->serve_stdin))
         return ls_fail(e, LS_EXIT_USAGE, "--predict and %s are two runs",
                        o->serve_stdin ? "--serve-stdin" : "--generate");

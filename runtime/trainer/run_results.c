@@ -86,13 +86,15 @@ bool ls_write_results(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     const bool whole = o->eval || t->place.update == t->updates, dumps = o->dump && whole;
-    LsError dump = {0}, times = {0}, model = {0}, grid = {0}, adapter = {0};
+    LsError dump = {0}, times = {0}, model = {0}, grid = {0}, adapter = {0}, table = {0};
     if (o->dump && !whole)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
         print_measure(t);
     if (!o->export_best)
         write_models(t, &model, &adapter);
+    if (o->confusion)
+        ls_metrics_write_confusion(&t->reports.metrics, o->confusion, &table);
     if (dumps)
         write_dump(t, &dump);
     write_times(t, &times);
@@ -103,7 +105,9 @@ bool ls_write_results(LsTrainer *t, LsError *e)
         write_models(t, &model, &adapter);
     if (!o->eval && (o->export_to ? &model : &dump)->code != LS_EXIT_DONE)
         ls_rescue_unwritten(t);
-    const bool wrote[] = {keep(e, &model), keep(e, &adapter), keep(e, &dump), keep(e, &times),
-                          keep(e, &grid)};
-    return wrote[0] && wrote[1] && wrote[2] && wrote[3] && wrote[4];
+    LsError *const one[] = {&model, &adapter, &dump, &times, &grid, &table};
+    bool ok = true;
+    for (int k = 0; k < (int)(sizeof one / sizeof *one); k++)
+        ok &= keep(e, one[k]);
+    return ok;
 }

@@ -28,7 +28,7 @@
 static void be_silent(LsTrainer *t)
 {
     LsTrainerOptions *o = &t->o;
-    o->tensorboard = NULL;
+    o->tensorboard = o->confusion = NULL;
     o->log_grad_norm = false;
     o->log = o->trace = o->profile = o->dump = o->image_grid = o->export_to = o->val = NULL;
     o->progress = "none";
@@ -105,6 +105,8 @@ static bool run(LsTrainer *t, LsError *e)
         bool ok = ls_train_evaluate(t, e);
         ls_interrupt_forbid();
         printf("\n");
+        if (ok && *t->ending.signal == 0)
+            ls_metrics_print(&t->reports.metrics, stdout);
         t->ending.agreed = (int)*t->ending.signal;
         t->ending.interrupted = t->ending.agreed != 0;
         return ok && !t->ending.interrupted ? ls_write_results(t, e) : ok;

@@ -3,6 +3,7 @@
 #include "runtime/data/token_inputs.h"
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/rank_devices.h"
+#include "runtime/trainer/scored_evaluation.h"
 #include "runtime/trainer/short_batch.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/pipelined_update.h"
@@ -273,7 +274,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
         || (o->save && !ls_saver_open(&t->saves.saver, o->save, o->keep_last, saves(t), e))
         || !resume(t, &resumed, e) || !number_texts(t, e)
-        || !ls_validation_open(t, resumed, e) || !open_loader(t, workers, e)
+        || !ls_validation_open(t, resumed, e) || !ls_scored_open(t, e) || !open_loader(t, workers, e)
         || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e)
         || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
@@ -321,6 +322,7 @@ void ls_trainer_close(LsTrainer *t, LsError *e)
     ls_exchange_close(&t->group.exchange);
     ls_engine_close(&t->engine);
     ls_dump_close(&t->reports.dump);
+    ls_metrics_close(&t->reports.metrics);
     ls_trace_close(&t->reports.trace);
     ls_dataset_close(&t->feed.train);
     ls_dataset_close(&t->feed.val);
