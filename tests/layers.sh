@@ -86,7 +86,7 @@ runtime/watch engine data base .
 runtime/privacy
 runtime/pipeline ranks engine comm data base .
 runtime/metrics engine data base .
-runtime/predict watch engine data base .
+runtime/predict metrics watch engine data base .
 runtime/trainer predict metrics pipeline watch privacy ranks engine comm data base .
 runtime/library trainer predict metrics pipeline watch privacy ranks engine comm data base .
 

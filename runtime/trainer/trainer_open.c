@@ -80,7 +80,7 @@ static bool takes_options(const LsTrainer *t, LsError *e)
     if (o->pack && t->feed.train.rows.rows == 0 && t->feed.val.rows.rows == 0)
         return ls_fail(e, LS_EXIT_USAGE, "--pack: the data are no JSON lines of tokens");
     const char *name = o->scale ? "scale" : o->mean ? "mean" : o->std ? "std" : NULL;
-    return !name || t->feed.train.scaled || t->feed.val.scaled
+    return !name || o->serve_stdin || t->feed.train.scaled || t->feed.val.scaled
            || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
 }
 
@@ -137,7 +137,7 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
         if (!*resumed)
             return false;
     }
-    if (*resumed && t->o.seed_given && t->place.seed != (uint64_t)t->o.seed)
+    if (*resumed && t->o.infers == NULL && t->o.seed_given && t->place.seed != (uint64_t)t->o.seed)
         return ls_fail(e, LS_EXIT_USAGE, "--seed=%" PRId64 ", but %s was made with seed %" PRIu64,
                        t->o.seed, from, t->place.seed);
     if (*resumed && !t->o.eval && !ls_private_continues(t->p, &t->place, from, e))
