@@ -285,6 +285,7 @@ typedef struct LsAbout {
                                  * reals */
     const char *bf16_sums;      /* order in which products of bfloat16 add up, "pairs" or "tiles";
                                  * NULL: there are none */
+    const char *version;        /* of lowerset; NULL: not known */
     const char *trains;         /* e.g. "trains 28 of 49 tensors, 16,384 of 123,200 elements"; NULL:
                                  * not known */
     double overhead;            /* predicted overhead of recomputation, relative to a step without

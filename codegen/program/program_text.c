@@ -5,6 +5,7 @@
 #include "codegen/program/adapter_tables.h"
 
 #include "base/heap.h"
+#include "build_config.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/cuda_program_text.h"
 #include "codegen/program/packed_tables.h"
@@ -305,6 +306,7 @@ static void print_words(const LsCode *c, LsEmit *e)
     print_string_field(e, "about.strategy", c->strategy);
     print_string_field(e, "about.loss", c->loss);
     print_string_field(e, "about.optimizer", c->optimizer);
+    print_string_field(e, "about.version", LS_VERSION);
     if (c->schedule != NULL)
         print_string_field(e, "defaults.schedule", c->schedule);
 }

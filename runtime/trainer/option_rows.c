@@ -176,6 +176,9 @@ static const LsOption row[] = {
     {"--export-external", NULL, NULL, FLAG, AT(export_external), 1,
      "--export writes the weights to FILE.data beside FILE, as it does with more than 2 GiB of "
      "them"},
+    {"--export-notes", NULL, NULL, FLAG, AT(export_notes), 1,
+     "--export says in the model's metadata what it comes from: plan, steps, data, scaling, classes "
+     "(default); --no-export-notes: equal weights make equal files, whatever the plan"},
     {"--export-scaling", NULL, NULL, FLAG, AT(export_scaling), 1,
      "--export puts --scale, --mean and --std in front of the model, which then takes what the data "
      "files have"},

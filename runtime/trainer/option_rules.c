@@ -281,6 +281,14 @@ bool ls_trainer_export_type(LsTrainerOptions *o, const LsProgram *p, LsError *e)
     if (o->export_precision != NULL && o->export_to == NULL)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--export-precision is for --export FILE, which is not given");
+    if (o->export_scaling && o->export_to == NULL)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-scaling is for --export FILE, which is not given");
     o->export_external |= o->export_to != NULL && ls_export_is_large(p, o->export_type);
+    if (o->export_scaling && (o->export_external || o->export_type != LS_DT_REAL))
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-scaling: the nodes go into a model of one file and float32; leave "
+                       "out %s",
+                       o->export_type != LS_DT_REAL ? "--export-precision" : "--export-external");
     return ls_export_narrow_can(p, o->export_type, e);
 }

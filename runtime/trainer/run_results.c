@@ -1,6 +1,7 @@
 /* runtime/trainer/run_results.c -- see run_results.h. */
 #include "runtime/trainer/run_results.h"
 #include "runtime/trainer/export_adapter.h"
+#include "runtime/trainer/export_notes.h"
 #include "runtime/trainer/export_trained.h"
 #include "runtime/watch/image_grid.h"
 #include "runtime/trainer/pipelined_update.h"
@@ -67,6 +68,23 @@ static bool take_best(LsTrainer *t, LsError *e)
     return true;
 }
 
+static void export_model(LsTrainer *t, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    const LsDataset *d = t->feed.train.p != NULL ? &t->feed.train : &t->feed.val;
+    const int64_t steps = o->export_best ? t->place.habits.best.update : t->place.update;
+    LsNotes notes = {0};
+    LsFront front = {0};
+    if ((!o->export_notes || ls_notes_make(&notes, t->p, steps, d, e))
+        && (!o->export_scaling || ls_front_make(&front, t->p, d, e))) {
+        const LsExportForm form = {o->export_type, o->export_external,
+                                   o->export_scaling ? &front : NULL, notes.bytes, notes.n};
+        ls_export(&t->memory, o->export_member, &t->place.alphabet, &form, o->export_to, e);
+    }
+    ls_notes_free(&notes);
+    ls_front_free(&front);
+}
+
 /* --export, --export-adapter */
 static void write_models(LsTrainer *t, LsError *model, LsError *adapter)
 {
@@ -74,8 +92,7 @@ static void write_models(LsTrainer *t, LsError *model, LsError *adapter)
     if (o->export_best && !take_best(t, model))
         return;
     if (o->export_to)
-        ls_export(&t->memory, o->export_member, &t->place.alphabet,
-                  &(LsExportForm){o->export_type, o->export_external}, o->export_to, model);
+        export_model(t, model);
     if (o->export_adapter)
         ls_export_adapter(&t->memory, o->export_member, o->export_adapter, adapter);
 }

@@ -2,6 +2,7 @@
 #include "runtime/trainer/trainer_open.h"
 #include "runtime/data/token_inputs.h"
 #include "runtime/engine/thread_pool.h"
+#include "runtime/trainer/export_scaling.h"
 #include "runtime/trainer/rank_devices.h"
 #include "runtime/trainer/scored_evaluation.h"
 #include "runtime/trainer/short_batch.h"
@@ -79,6 +80,9 @@ static bool takes_options(const LsTrainer *t, LsError *e)
         return ls_fail(e, LS_EXIT_USAGE, "--stride: the data are no stream of tokens");
     if (o->pack && t->feed.train.rows.rows == 0 && t->feed.val.rows.rows == 0)
         return ls_fail(e, LS_EXIT_USAGE, "--pack: the data are no JSON lines of tokens");
+    if (o->export_scaling
+        && !ls_front_check(t->feed.train.p != NULL ? &t->feed.train : &t->feed.val, e))
+        return false;
     const char *name = o->scale ? "scale" : o->mean ? "mean" : o->std ? "std" : NULL;
     return !name || o->serve_stdin || t->feed.train.scaled || t->feed.val.scaled
            || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);

@@ -48,7 +48,7 @@ typedef struct LsTrainerOptions {
     int64_t top_k;              /* 0: all */
     bool serve_stdin;
     const char *metrics, *confusion;
-    bool export_scaling;
+    bool export_scaling, export_notes;
     const char *save, *resume, *export_to, *export_precision, *export_adapter;
     LsDataType export_type;     /* of weights: LS_DT_REAL, LS_DT_F16, LS_DT_BF16 */
     bool export_external;       /* two files, whatever their size */
