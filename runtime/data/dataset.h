@@ -85,9 +85,10 @@ void ls_dataset_close(LsDataset *d);
  * the characters that occur. A character without a number is an LS_EXIT_DATA error. */
 bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e);
 
-/* Takes `held` samples (hold_out.h) out of d, of which a later part gets them. `rest` is valid as
- * long as d. */
-bool ls_dataset_hold_out(LsDataset *d, LsDataset *rest, const char *held, uint64_t seed, LsError *e);
+/* split_dataset.c: takes `held` samples, "10%" or a number, out of d (hold_out.h). They are in
+ * `rest`, which is valid as long as d. */
+bool ls_dataset_hold_out(LsDataset *d, LsDataset *rest, const char *held, uint64_t seed,
+                         LsError *e);
 
 /* Reads sample `sample` of an input to index `place` of the batch at `batch`. Does not allocate;
  * threads may call it concurrently. A label out of range is an error. */

@@ -2,9 +2,9 @@
  *
  * Which they are depends on their number, on the number of all samples and on the seed: not on
  * threads, ranks or the order of an epoch. The samples are cut into as many stretches as are held
- * out, of the same length but for rounding, and one of each stretch is drawn. Windows of a stream of
- * tokens may overlap, and each ends with the first token of the next one: of them the last ones are
- * held out, and training gets none that shares a token with them. */
+ * out, of the same length but for rounding, and one of each stretch is drawn. Windows of a stream
+ * of tokens may overlap, and each ends with the first token of the next one: of them the last ones
+ * are held out, and training gets none that shares a token with them. */
 #ifndef LS_RUNTIME_DATA_HOLD_OUT_H
 #define LS_RUNTIME_DATA_HOLD_OUT_H
 

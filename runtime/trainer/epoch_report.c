@@ -48,8 +48,10 @@ static void say_updates(const LsTrainer *t)
                                        * (t->feed.pass.members > 0 ? t->feed.pass.members : 1));
     fprintf(stderr, "%.6g updates an epoch, each of %s%.6g samples; ",
             (double)t->epoch.batches / (double)group, ls_is_private(t->p) ? "about " : "", each);
-    fprintf(stderr, t->place.update < t->updates ? "updates %" PRId64 " to %" PRId64 "\n" : "none\n",
-            t->place.update + 1, t->updates);
+    if (t->place.update < t->updates)
+        fprintf(stderr, "updates %" PRId64 " to %" PRId64 "\n", t->place.update + 1, t->updates);
+    else
+        fprintf(stderr, "all are done\n");
 }
 
 /* "adam, rate 0.02 (constant); 2 threads; 5.4 KiB of a budget of 8.0 KiB" */

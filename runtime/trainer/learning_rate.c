@@ -63,6 +63,8 @@ bool ls_rate_parse(LsRate *r, const char *text, double lr, int64_t total, LsErro
 double ls_rate_at(const LsRate *r, int64_t update)
 {
     int64_t at = update - 1;
+    if (r->kind == LS_RATE_RISING)
+        return r->lr * pow(r->gamma, (double)(at - r->every) / (double)(r->total - 1));
     if (at < r->warmup)
         return r->lr * (double)(at + 1) / (double)r->warmup;
     double span = (double)(r->total - r->warmup);

@@ -6,11 +6,19 @@
 
 #include <stdint.h>
 
-typedef enum { LS_RATE_CONSTANT, LS_RATE_STEP, LS_RATE_LINEAR, LS_RATE_COSINE } LsRateKind;
+/* LS_RATE_RISING: of --find-rate, by the same factor from one update to the next, from lr to lr *
+ * gamma. It has no word in --schedule. */
+typedef enum {
+    LS_RATE_CONSTANT,
+    LS_RATE_STEP,
+    LS_RATE_LINEAR,
+    LS_RATE_COSINE,
+    LS_RATE_RISING
+} LsRateKind;
 typedef struct LsRate {
     LsRateKind kind;
     double lr, gamma, least;    /* least: of linear and cosine, as a fraction of lr */
-    int64_t every, warmup;      /* updates */
+    int64_t every, warmup;      /* updates; every: of rising, those before the first one */
     int64_t total;              /* updates of the whole run */
 } LsRate;
 

@@ -20,13 +20,13 @@ static const LsOption row[] = {
      "raw; or synthetic[:SAMPLES]"},
     {"--val", NULL, "SPEC", TEXT, AT(val), 1, "data to evaluate on after every epoch"},
     {"--val-split", NULL, "N|P%", TEXT, AT(val_split), 1,
-     "hold out N samples, or a share of them, of --data to evaluate on: drawn by --seed, or of token "
-     "streams the last windows"},
+     "hold out N samples, or a share of them, of --data to evaluate on: drawn by --seed, or of "
+     "token streams the last windows"},
     {"--val-every", NULL, "N", WHOLE(1), AT(val_every), 1,
      "evaluate every N updates, too, not only after every epoch"},
     {"--patience", NULL, "N", WHOLE(1), AT(patience), 1,
-     "end the run after N evaluations in a row that are no better than the best before them, by the "
-     "metric of --keep-best (default val_loss)"},
+     "end the run after N evaluations in a row that are no better than the best before them, by "
+     "the metric of --keep-best (default val_loss)"},
     {"--min-delta", NULL, "D", REAL, AT(min_delta), 1,
      "with --patience: what is better by no more than D is not better (default 0)"},
     {"--limit-batches", NULL, "N", WHOLE(1), AT(limit_batches), 1,
@@ -58,6 +58,18 @@ static const LsOption row[] = {
     {"--schedule", NULL, "S", TEXT, AT(schedule), 1,
      "constant, linear, cosine[:min=F], step:every=N,gamma=F; each with warmup=N, e.g. "
      "cosine:warmup=500"},
+    {"--find-rate", NULL, "[=N]", AMOUNT(1), AT(find_rate), 1,
+     "do not train: run N updates (default 100) with rising rates, print their losses and a rate "
+     "to train with; nothing of these updates is kept"},
+    {"--rate-range", NULL, "LOW:HIGH", TEXT, AT(rate_range), 1,
+     "with --find-rate: the first and the last rate (default 1e-7:10)"},
+    {"--rate-table", NULL, "FILE", OUTPUT, AT(rate_table), 1,
+     "with --find-rate: write rates and losses as CSV"},
+    {"--init-from", NULL, "FILE", TEXT, AT(init_from), 1,
+     "begin with the weights of a safetensors file, an index of several, or a folder with one of "
+     "both, by name; says what did not match"},
+    {"--init-strict", NULL, NULL, FLAG, AT(init_strict), 1,
+     "with --init-from: exit 8 if a tensor is missing, too many or of another shape"},
     {"--max-skipped", NULL, "N", WHOLE(1), AT(max_skipped), 1,
      "with a loss scale: end with exit code 7 after N skipped updates in a row (default 100)"},
     {"--seed", NULL, "N", WHOLE(0), AT(seed), 1,
@@ -156,7 +168,8 @@ static const LsOption row[] = {
      "keep the checkpoint with the best evaluation, too, as best.safetensors in --save: val_loss, "
      "val_accuracy or another metric that the run prints"},
     {"--export-best", NULL, NULL, FLAG, AT(export_best), 1,
-     "with --keep-best: --export and --export-adapter write the best model, not the last"},
+     "with --keep-best: --export, --export-adapter and --save-weights write the best model, not "
+     "the last"},
     {"--save-frozen", NULL, NULL, FLAG, AT(save_frozen), 1,
      "checkpoints also have the weights that are not trained"},
     {"--resume", NULL, "FILE", TEXT, AT(resume), 1,
@@ -166,6 +179,11 @@ static const LsOption row[] = {
      "that has some is refused"},
     {"--export", NULL, "FILE", OUTPUT, AT(export_to), 1,
      "write the trained model as ONNX, in evaluation form"},
+    {"--save-weights", NULL, "FILE", OUTPUT, AT(save_weights), 1,
+     "write the trained weights alone as safetensors, under the names of the ONNX file"},
+    {"--weights-of", NULL, "average|trained", TEXT, AT(weights_of), 1,
+     "with --save-weights of a program that keeps averages: those, as --export has them (default), "
+     "or the weights they are of"},
     {"--export-adapter", NULL, "DIR", TEXT, AT(export_adapter), 1,
      "write the trained adapters as peft reads them: adapter_config.json and "
      "adapter_model.safetensors; of an ensemble, of each member to DIR/0, DIR/1, ..."},
@@ -190,8 +208,8 @@ static const LsOption row[] = {
      "write a file of events to the folder DIR, for TensorBoard: loss, rate, throughput, "
      "evaluations"},
     {"--log-grad-norm", NULL, NULL, FLAG, AT(log_grad_norm), 1,
-     "--log and --tensorboard have the norm of all gradients, before --clip-norm; takes a pass over "
-     "the gradients"},
+     "--log and --tensorboard have the norm of all gradients, before --clip-norm; takes a pass "
+     "over the gradients"},
     {"--progress", NULL, "MODE", TEXT, AT(progress), 1,
      "how to show progress: auto, bar, plain or none"},
     {"--trace", NULL, "FILE", OUTPUT, AT(trace), 1,

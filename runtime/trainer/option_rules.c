@@ -3,6 +3,7 @@
 #include "runtime/engine/program_memory.h"
 #include "runtime/trainer/checkpoint_folder.h"
 #include "runtime/trainer/export_narrow.h"
+#include "runtime/trainer/find_rate.h"
 #include "runtime/trainer/trainer_options.h"
 #include "runtime/watch/grad_norm.h"
 
@@ -138,13 +139,14 @@ static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError
         return ls_fail(e, LS_EXIT_USAGE,
                        "--export writes one model of the %" PRId64 ": name it with --export-member",
                        p->ensemble.members);
-    const bool exports = o->export_to != NULL || o->export_adapter != NULL;
+    const bool exports =
+        o->export_to != NULL || o->export_adapter != NULL || o->save_weights != NULL;
     if (o->export_member >= p->ensemble.members || (o->export_member >= 0 && !exports))
         return ls_fail(e, LS_EXIT_USAGE,
                        exports ? "--export-member=%" PRId64
                                  ": members are numbered from 0 to %" PRId64
-                               : "--export-member is for --export FILE and --export-adapter DIR, "
-                                 "and neither is given",
+                               : "--export-member is for --export FILE, --export-adapter DIR and "
+                                 "--save-weights FILE, and none is given",
                        o->export_member, p->ensemble.members - 1);
     const char *one = o->check_gradients ? "--check-gradients"
                       : o->image_grid    ? "--image-grid"
@@ -168,6 +170,67 @@ static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError
                       one);
 }
 
+/* What a search for a rate leaves out. */
+static bool fits_find_rate(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    double low, high;
+    const char *of = o->rate_range ? "--rate-range" : o->rate_table ? "--rate-table" : NULL;
+    if (!o->find_rate)
+        return of == NULL
+               || ls_fail(e, LS_EXIT_USAGE, "%s is for --find-rate, which is not given", of);
+    if (o->find_rate > 0 && o->find_rate < 10)
+        return ls_fail(e, LS_EXIT_USAGE, "--find-rate=%" PRId64 ": it takes at least 10 updates",
+                       o->find_rate);
+    const char *no = o->eval                  ? "--eval"
+                     : o->check_gradients     ? "--check-gradients"
+                     : o->epochs > 0          ? "--epochs"
+                     : o->steps               ? "--steps"
+                     : o->member_rates        ? "--member-rates"
+                     : o->lr != p->defaults.lr ? "--lr"
+                                              : NULL;
+    if (no != NULL)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--find-rate and %s do not go together: it runs its own number of updates, "
+                       "with rates of its own",
+                       no);
+    if (ls_is_private(p))
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--find-rate: its updates would read the private data, and no guarantee "
+                       "would count them; find a rate on public data, with a program compiled "
+                       "without --dp");
+    const char *file = o->export_adapter ? "--export-adapter"
+                       : o->tensorboard  ? "--tensorboard"
+                                         : NULL;
+    for (int k = 0; k < ls_trainer_table.n && file == NULL; k++) {
+        const char *name = ls_trainer_table.row[k].name;
+        if (ls_trainer_output(o, k) && strcmp(name, "--log") != 0
+            && strcmp(name, "--rate-table") != 0)
+            file = name;
+    }
+    if (file != NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "--find-rate trains nothing that %s could write", file);
+    return ls_find_rate_range(o->rate_range, &low, &high, e);
+}
+
+/* Which weights --save-weights writes. */
+static bool fits_weights_of(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    bool averages = false;
+    for (uint32_t k = 0; k < p->nstate; k++)
+        averages |= p->state[k].kind == LS_STATE_AVERAGE;
+    if (!o->weights_of)
+        return true;
+    if (strcmp(o->weights_of, "average") != 0 && strcmp(o->weights_of, "trained") != 0)
+        return ls_fail(e, LS_EXIT_USAGE, "--weights-of=%s: must be average or trained",
+                       o->weights_of);
+    if (!o->save_weights)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--weights-of is for --save-weights FILE, which is not given");
+    return averages
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "--weights-of: this program keeps no averages; compile with --ema");
+}
+
 /* What there must be to evaluate on. */
 static bool fits_validation(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
@@ -189,7 +252,8 @@ static bool fits_validation(const LsTrainerOptions *o, const LsProgram *p, LsErr
                        "--keep-best keeps a checkpoint in --save DIR, which is not given");
     if (o->min_delta > 0 && !o->patience)
         return ls_fail(e, LS_EXIT_USAGE, "--min-delta is for --patience N, which is not given");
-    if (o->export_best && (!o->keep_best || !(o->export_to || o->export_adapter)))
+    const bool exports = o->export_to || o->export_adapter || o->save_weights;
+    if (o->export_best && (!o->keep_best || !exports))
         return ls_fail(e, LS_EXIT_USAGE, "--export-best: %s",
                        o->keep_best ? "there is nothing to export; give --export FILE"
                                     : "no best model is kept; give --keep-best METRIC");
@@ -213,10 +277,21 @@ bool ls_trainer_options_fit(const LsTrainerOptions *o, const LsProgram *p, LsErr
                        o->progress);
     if (o->help || o->version || o->print_plan)
         return !o->print_plan || fits_ranks(o, p, e);
+    if (!fits_find_rate(o, p, e))
+        return false;
+    if (o->init_strict && !o->init_from)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--init-strict is for --init-from FILE, which is not given");
+    if (o->init_from && o->ensemble_weights)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--init-from and --ensemble-weights both set the initial weights");
+    if (!fits_weights_of(o, p, e))
+        return false;
     if (o->log_grad_norm && (o->eval || o->check_gradients || !(o->log || o->tensorboard)))
         return ls_fail(e, LS_EXIT_USAGE, "--log-grad-norm: %s",
-                       o->log || o->tensorboard ? "no gradients are applied"
-                                                : "there is no --log FILE and no --tensorboard DIR");
+                       o->log || o->tensorboard
+                           ? "no gradients are applied"
+                           : "there is no --log FILE and no --tensorboard DIR");
     if (o->log_grad_norm && !ls_grad_norm_fits(p, e))
         return false;
     if (o->tensorboard && o->check_gradients)

@@ -113,7 +113,8 @@ bool ls_rank_compare(LsTrainer *t, bool start, LsError *e)
     const int64_t every = t->o.compare_replicas;
     if (t->group.exchange.r == NULL || t->group.comm == NULL || every == 0)
         return true;
-    const bool due = start || t->place.update % every == 0 || t->place.update == t->updates;
+    const bool due = start || t->place.update % every == 0 || t->place.update == t->updates
+                     || t->ending.early;
     return !due || ls_exchange_compare(&t->group.exchange, t->place.update, start, e);
 }
 

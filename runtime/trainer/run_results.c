@@ -6,6 +6,7 @@
 #include "runtime/watch/image_grid.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/rescue.h"
+#include "runtime/trainer/save_weights.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,8 +86,8 @@ static void export_model(LsTrainer *t, LsError *e)
     ls_front_free(&front);
 }
 
-/* --export, --export-adapter */
-static void write_models(LsTrainer *t, LsError *model, LsError *adapter)
+/* --export, --export-adapter, --save-weights */
+static void write_models(LsTrainer *t, LsError *model, LsError *adapter, LsError *weights)
 {
     const LsTrainerOptions *o = &t->o;
     if (o->export_best && !take_best(t, model))
@@ -95,6 +96,10 @@ static void write_models(LsTrainer *t, LsError *model, LsError *adapter)
         export_model(t, model);
     if (o->export_adapter)
         ls_export_adapter(&t->memory, o->export_member, o->export_adapter, adapter);
+    if (o->save_weights)
+        ls_save_weights(&t->memory, o->export_member,
+                        o->weights_of != NULL && strcmp(o->weights_of, "trained") == 0,
+                        o->save_weights, weights);
 }
 
 /* One file that cannot be written keeps none of the others from being written, and loses no
@@ -103,13 +108,14 @@ bool ls_write_results(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     const bool whole = o->eval || t->place.update == t->updates, dumps = o->dump && whole;
-    LsError dump = {0}, times = {0}, model = {0}, grid = {0}, adapter = {0}, table = {0};
+    LsError dump = {0}, times = {0}, model = {0}, grid = {0}, adapter = {0},
+            weights = {0}, table = {0};
     if (o->dump && !whole)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
         print_measure(t);
     if (!o->export_best)
-        write_models(t, &model, &adapter);
+        write_models(t, &model, &adapter, &weights);
     if (o->confusion)
         ls_metrics_write_confusion(&t->reports.metrics, o->confusion, &table);
     if (dumps)
@@ -119,10 +125,11 @@ bool ls_write_results(LsTrainer *t, LsError *e)
         ls_grid_write(&t->engine, &t->feed.loader, t->feed.val.p ? &t->feed.val : &t->feed.train,
                       o->image_grid, &grid);
     if (o->export_best)         /* the rest is of the last model */
-        write_models(t, &model, &adapter);
-    if (!o->eval && (o->export_to ? &model : &dump)->code != LS_EXIT_DONE)
+        write_models(t, &model, &adapter, &weights);
+    const LsError *lost = o->export_to ? &model : o->save_weights ? &weights : &dump;
+    if (!o->eval && lost->code != LS_EXIT_DONE)
         ls_rescue_unwritten(t);
-    LsError *const one[] = {&model, &adapter, &dump, &times, &grid, &table};
+    LsError *const one[] = {&model, &adapter, &dump, &times, &grid, &weights, &table};
     bool ok = true;
     for (int k = 0; k < (int)(sizeof one / sizeof *one); k++)
         ok &= keep(e, one[k]);

@@ -14,6 +14,8 @@ static int64_t short_part(const LsTrainer *t)
     const int64_t whole = ls_batch_samples(&t->p->division),
                   batches = (t->updates - t->place.update) * ls_batches_per_update(t);
     const bool comes = t->place.cursor % t->epoch.batches + batches >= t->epoch.batches;
+    if (t->epoch.batches <= t->feed.train.samples / whole)      /* --limit-batches: never */
+        return 0;
     if (ls_is_private(t->p) || t->feed.pass.members > 0 || t->o.drop_last || batches <= 0 || !comes)
         return 0;
     return t->feed.train.samples % whole % t->p->division.samples;
@@ -59,7 +61,8 @@ bool ls_short_batch_trains(const LsTrainer *t, LsError *e)
 
 bool ls_short_batch_evaluates(const LsProgram *p, const LsDataset *data, LsError *e)
 {
-    if (p->mixing.eval == NULL || data->samples % p->division.samples == 0)
+    const bool comes = data->limit == 0 || data->limit > data->samples / p->division.samples;
+    if (p->mixing.eval == NULL || data->samples % p->division.samples == 0 || !comes)
         return true;
     return ls_fail(e, LS_EXIT_DATA,
                    "%s: evaluation runs batches of %" PRId64 ", which do not divide %" PRId64

@@ -8,6 +8,7 @@
 #include "runtime/trainer/run_results.h"
 #include "runtime/watch/gradient_check.h"
 #include "runtime/trainer/epoch_report.h"
+#include "runtime/trainer/find_rate.h"
 #include "runtime/trainer/inference.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/rank_update.h"
@@ -28,7 +29,7 @@
 static void be_silent(LsTrainer *t)
 {
     LsTrainerOptions *o = &t->o;
-    o->tensorboard = o->confusion = NULL;
+    o->tensorboard = o->save_weights = o->rate_table = o->confusion = NULL;
     o->log_grad_norm = false;
     o->log = o->trace = o->profile = o->dump = o->image_grid = o->export_to = o->val = NULL;
     o->progress = "none";
@@ -112,6 +113,10 @@ static bool run(LsTrainer *t, LsError *e)
         return ok && !t->ending.interrupted ? ls_write_results(t, e) : ok;
     }
     ls_train_say_what(t);
+    if (t->o.find_rate) {
+        ls_interrupt_allow(false, 0);
+        return ls_find_rate(t, e);
+    }
     if (!ls_train(t, e))
         return false;
     if (ls_is_private(t->p))
@@ -184,10 +189,10 @@ static void run_ranks(LsTrainer *t, LsError *e)
     char same[900], habits[300];
     snprintf(habits, sizeof habits,
              ", split %s, %" PRId64 " and %" PRId64 " batches, evaluated every %" PRId64
-             ", best %.64s, patience %" PRId64,
+             ", best %.64s, patience %" PRId64 ", rates %" PRId64 " in %.64s",
              o->val_split ? o->val_split : o->val ? "none" : "nothing", o->limit_batches,
              o->limit_val_batches, o->val_every, o->keep_best ? o->keep_best : "none",
-             o->patience);
+             o->patience, o->find_rate, o->rate_range ? o->rate_range : "the usual");
     snprintf(same, sizeof same,
              "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64
              ", epochs %.17g, %s%s, replicas "
@@ -196,7 +201,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
              o->shuffle ? "shuffled" : "in file order", o->drop_last ? ", drop last" : "",
              o->compare_replicas,
              o->val_split || o->limit_batches || o->limit_val_batches || o->val_every
-                     || o->keep_best || o->patience
+                     || o->keep_best || o->patience || o->find_rate
                  ? habits
                  : "");
     ls_make_printable(same);        /* as other ranks have it */

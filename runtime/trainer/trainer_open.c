@@ -3,6 +3,7 @@
 #include "runtime/data/token_inputs.h"
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/export_scaling.h"
+#include "runtime/trainer/init_from.h"
 #include "runtime/trainer/rank_devices.h"
 #include "runtime/trainer/scored_evaluation.h"
 #include "runtime/trainer/short_batch.h"
@@ -53,15 +54,19 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
 static bool open_data(LsTrainer *t, LsError *e)
 {
     LsDataOptions d = data_options(t, t->o.data);
-    if (t->o.data
-        && (!ls_dataset_open(&t->feed.train, t->p, &d, e)
-            || (t->o.eval && !t->o.val && !ls_short_batch_evaluates(t->p, &t->feed.train, e))))
+    const int64_t limit = ls_validation_limit(t);
+    if (t->o.data && !ls_dataset_open(&t->feed.train, t->p, &d, e))
         return false;
+    t->feed.train.limit = t->o.eval ? limit : t->o.limit_batches;
+    if (t->o.eval && !t->o.val && !t->o.val_split)
+        return ls_short_batch_evaluates(t->p, &t->feed.train, e);
     if (!t->o.val)
         return true;
     d = data_options(t, t->o.val);
-    return ls_dataset_open(&t->feed.val, t->p, &d, e)
-           && ls_short_batch_evaluates(t->p, &t->feed.val, e);
+    if (!ls_dataset_open(&t->feed.val, t->p, &d, e))
+        return false;
+    t->feed.val.limit = limit;
+    return ls_short_batch_evaluates(t->p, &t->feed.val, e);
 }
 
 static bool has_stream(const LsDataset *d)
@@ -101,7 +106,8 @@ static void compare_precision(const LsTrainer *t, const char *from)
 /* This process writes checkpoints. */
 static bool saves(const LsTrainer *t)
 {
-    return t->o.save && !t->o.eval && !t->o.check_gradients && ls_is_first(t);
+    return t->o.save && !t->o.eval && !t->o.check_gradients && !t->o.find_rate
+           && ls_is_first(t);
 }
 
 /* When nothing else can go wrong: checkpoints of another run in the folder are refused or
@@ -277,9 +283,11 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         t->memory.device->tune = o->tune;
     if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
         || (o->save && !ls_saver_open(&t->saves.saver, o->save, o->keep_last, saves(t), e))
+        || (o->init_from
+            && !ls_init_from(&t->memory, o->init_from, o->init_strict, stderr, e))
         || !resume(t, &resumed, e) || !number_texts(t, e)
-        || !ls_validation_open(t, resumed, e) || !ls_scored_open(t, e) || !open_loader(t, workers, e)
-        || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
+        || !ls_validation_open(t, resumed, e) || !ls_scored_open(t, e)
+        || !open_loader(t, workers, e) || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e)
         || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
         || (t->group.exchange.r != NULL

@@ -49,6 +49,10 @@ typedef struct LsTrainerOptions {
     bool serve_stdin;
     const char *metrics, *confusion;
     bool export_scaling, export_notes;
+    int64_t find_rate;          /* updates; -1: a usual number of them; 0: no search */
+    const char *rate_range, *rate_table;
+    const char *init_from; bool init_strict;
+    const char *save_weights, *weights_of;
     const char *save, *resume, *export_to, *export_precision, *export_adapter;
     LsDataType export_type;     /* of weights: LS_DT_REAL, LS_DT_F16, LS_DT_BF16 */
     bool export_external;       /* two files, whatever their size */

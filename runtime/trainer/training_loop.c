@@ -6,6 +6,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/trainer/epoch_report.h"
+#include "runtime/trainer/find_rate.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/rank_update.h"
@@ -56,6 +57,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
         return false;
     t->epoch.batches = ls_is_private(t->p) ? ls_private_epoch(t->p, t->feed.train.samples)
                                            : ls_batches_per_epoch(&t->feed.pass);
+    if (ls_is_private(t->p) && t->o.limit_batches > 0 && t->o.limit_batches < t->epoch.batches)
+        t->epoch.batches = t->o.limit_batches;
     if (t->epoch.batches == 0)
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: %" PRId64 " samples do not fill a batch of %" PRId64 "%s", t->o.data,
@@ -78,6 +81,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     t->place.drop_last = t->o.drop_last;
     t->place.shuffle = t->o.shuffle;
     t->place.habits.limit = t->o.limit_batches;
+    if (t->o.find_rate)
+        return ls_find_rate_plan(t, e);
     int64_t batches;
     if (!count_batches(t, &batches, e))
         return false;
@@ -190,5 +195,5 @@ bool ls_train(LsTrainer *t, LsError *e)
             return false;
     }
     ls_progress_clear(&t->reports.progress);
-    return ls_update_land(t, e);
+    return ls_update_land(t, e) && (!t->ending.early || ls_rank_compare(t, false, e));
 }

@@ -134,7 +134,7 @@ bool ls_update_run(LsTrainer *t, LsError *e)
     t->engine.run.lr = ls_rate_at(&t->rate, t->engine.run.update);
     for (int64_t k = 0; k < t->members.n; k++) {
         LsRate of = t->rate;
-        of.lr = t->members.base[k];
+        of.lr = of.kind == LS_RATE_RISING ? of.lr : t->members.base[k];
         t->members.rates[k] = ls_rate_at(&of, t->engine.run.update);
     }
     if (!own)

@@ -39,8 +39,8 @@ static bool continues_split(const LsTrainer *t, LsError *e)
                       t->o.val_split, is->held, is->all, was->held, was->held_of);
 }
 
-/* Evaluation runs a micro-batch at a time: so many make the batches of --limit-val-batches. */
-static int64_t val_limit(const LsTrainer *t)
+/* Evaluation runs a micro-batch at a time. */
+int64_t ls_validation_limit(const LsTrainer *t)
 {
     int64_t n;
     return __builtin_mul_overflow(t->o.limit_val_batches, ls_micro_batches(&t->p->division), &n)
@@ -52,14 +52,15 @@ bool ls_validation_open(LsTrainer *t, bool resumed, LsError *e)
     LsTrainerOptions *o = &t->o;
     LsHabits *h = &t->place.habits;
     LsFeed *f = &t->feed;
-    if (o->val_split
-        && (!ls_dataset_hold_out(&f->train, &f->val, o->val_split, t->place.seed, e)
-            || !ls_short_batch_evaluates(t->p, &f->val, e)))
-        return false;
+    if (o->val_split) {
+        if (!ls_dataset_hold_out(&f->train, &f->val, o->val_split, t->place.seed, e))
+            return false;
+        f->val.limit = ls_validation_limit(t);
+        if (!ls_short_batch_evaluates(t->p, &f->val, e))
+            return false;
+    }
     if (resumed && !continues_split(t, e))
         return false;
-    f->val.limit = val_limit(t);
-    f->train.limit = o->eval ? val_limit(t) : o->limit_batches;
     h->held = f->train.part.held;
     h->held_of = h->held > 0 ? f->train.part.all : 0;
     return true;
@@ -85,12 +86,21 @@ static bool unknown(const LsTrainer *t, const LsScore *s, LsError *e)
                    t->o.keep_best, names);
 }
 
+/* The name as one word, as checkpoints have it. */
+static const char *word_of(const LsMetric *m, char word[LS_METRIC_NAME])
+{
+    snprintf(word, LS_METRIC_NAME, "%s", m->name);
+    for (char *p = word; *p != '\0'; p++)
+        *p = (unsigned char)*p > ' ' ? *p : '_';
+    return word;
+}
+
 /* Where evaluations begin: any is better than this. */
 static void start(LsBest *b, const LsMetric *m)
 {
     const double worst = m->higher ? -INFINITY : INFINITY;
     *b = (LsBest){.value = worst, .mark = worst};
-    snprintf(b->metric, sizeof b->metric, "%s", m->name);
+    word_of(m, b->metric);
 }
 
 static bool has_best_file(const LsTrainer *t)
@@ -103,7 +113,8 @@ static bool has_best_file(const LsTrainer *t)
 static void take_up(LsTrainer *t, const LsMetric *m)
 {
     LsBest *b = &t->place.habits.best;
-    const bool other = b->metric[0] != '\0' && strcmp(b->metric, m->name) != 0;
+    char word[LS_METRIC_NAME];
+    const bool other = b->metric[0] != '\0' && strcmp(b->metric, word_of(m, word)) != 0;
     if (other)
         fprintf(stderr, "note: the checkpoint's run took the best by %s; by %s the next one is\n",
                 b->metric, m->name);
@@ -124,7 +135,7 @@ bool ls_validation_begin(LsTrainer *t, LsError *e)
         return true;
     t->feed.val.limit = 1;
     const bool ok = ls_scored_evaluation(t, NULL, 0, NULL, &s, e);
-    t->feed.val.limit = val_limit(t);
+    t->feed.val.limit = ls_validation_limit(t);
     if (!ok || !s.whole)
         return ok;
     const LsMetric *m = ls_score_metric(&s, metric_of(t));

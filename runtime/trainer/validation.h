@@ -7,8 +7,10 @@
 
 #include "runtime/trainer/trainer_state.h"
 
-/* Holds samples out of the training data (--val-split), as the run of the checkpoint did, and limits
- * epochs and evaluations: when a checkpoint, if any, is loaded. */
+/* Batches of an evaluation, as evaluation runs them; 0: all (--limit-val-batches). */
+int64_t ls_validation_limit(const LsTrainer *t);
+/* Holds samples out of the training data (--val-split), as the run of the checkpoint did: when a
+ * checkpoint, if any, is loaded. */
 bool ls_validation_open(LsTrainer *t, bool resumed, LsError *e);
 /* Before the first update: whether evaluations have the metric that the run asks for. Evaluates one
  * batch for that. */

@@ -123,13 +123,14 @@ static const char *range_text(const LsProgressAt *at, char text[64])
     return text;
 }
 
-/* " 1.2e+04 samples/s", or tokens */
+/* "1.2e+04 samples/s", or tokens, or batches */
 static const char *speed_text(const LsProgress *g, const LsProgressAt *at, char text[48])
 {
-    text[0] = '\0';
-    if (g->rate > 0 && (at->tokens > 0 || at->samples > 0))
-        snprintf(text, 48, " %.4g %s/s", g->rate * (at->tokens > 0 ? at->tokens : at->samples),
+    if (at->tokens > 0 || at->samples > 0)
+        snprintf(text, 48, "%.3g %s/s", g->rate * (at->tokens > 0 ? at->tokens : at->samples),
                  at->tokens > 0 ? "tokens" : "samples");
+    else
+        snprintf(text, 48, "%.3g it/s", g->rate);
     return text;
 }
 
@@ -146,8 +147,8 @@ void ls_progress_show(LsProgress *g, const LsProgressAt *at)
     time_text(g->rate > 0 ? (double)at->left / g->rate : 0, left);
     ls_bytes_text(g->bytes, have);
     ls_bytes_text(g->budget, asked);
-    snprintf(right, sizeof right, "%" PRId64 "/%" PRId64 " loss %.4g%s %.3g it/s%s %s%s%s ETA %s",
-             at->done, at->of, at->loss, range_text(at, range), g->rate,
+    snprintf(right, sizeof right, "%" PRId64 "/%" PRId64 " loss %.4g%s %s %s%s%s ETA %s",
+             at->done, at->of, at->loss, range_text(at, range),
              speed_text(g, at, speed), have, g->budget ? "/" : "",
              g->budget ? asked : "", left);
     if (bar)

@@ -49,8 +49,16 @@ class Options:
             self.compile += ["--accumulate", str(self.accumulate)]
             if self.mode != "dp":
                 self.maybe(0.1, "--sums running")
-        self.run += ["--data", f"synthetic:{samples}", "--seed", str(dice.randint(0, 9)),
+        held = dice.choice([1, 2, 5]) if dice.random() < 0.25 else 0
+        self.run += ["--data", f"synthetic:{samples + held}", "--seed", str(dice.randint(0, 9)),
                      "--progress", "none"]
+        if held:
+            self.run += ["--val-split", str(held)]
+            self.run += dice.choice([[], ["--val-every", "1"], ["--val-every", "2"]])
+            self.run += dice.choice([[], ["--patience", "9"]])
+            self.run += dice.choice([[], ["--limit-val-batches", "1"]])
+        if dice.random() < 0.1:
+            self.run += ["--limit-batches", "1"]
         if self.mode == "dp":
             self.run += ["--noise-seed", "5"]
         elif dice.random() < 0.2:

@@ -55,6 +55,8 @@ ROWS = [
     (r"expected more than 1 value per channel when training",
      lambda o: given("--bn=train")(o) and (o.batch == o.parts or o.short > 0)),
     (r"leave --accumulate out", given("--stages", "--accumulate")),
+    (r"evaluation runs batches of \d+, which do not divide \d+ samples",
+     lambda o: "--val-split" in o.run),
     (r"does not divide into blocks of 1, 2, 4, 8", lambda o: given("--ranks")(o)
      and o.accumulate > 1),
 ]

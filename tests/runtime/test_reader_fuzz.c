@@ -5,6 +5,7 @@
 #include "tests/support/tiny_program.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/weight_files.h"
 #include "runtime/trainer/checkpoint.h"
 
 enum { ROUNDS = 3000 };         /* per kind of file: a second or two in all, also under
@@ -251,8 +252,13 @@ static void try_data(const char *data, const char *path, const LsInput *input,
     begin(path, bytes, n);
     if (input != images)
         o.mean = o.std = NULL;
-    bool ok =
-        ls_dataset_open(&d, &p, &o, &e) && ls_dataset_number(&d, &none, &e) && read_samples(&d);
+    LsDataset held = {0};
+    bool ok = ls_dataset_open(&d, &p, &o, &e) && ls_dataset_number(&d, &none, &e);
+    if (ok && roll(dice, 4) == 0)
+        ok = ls_dataset_hold_out(&d, &held, roll(dice, 2) ? "1" : "40%", round, &e)
+             && read_samples(&held);
+    ok = ok && read_samples(&d);
+    ls_dataset_close(&held);
     ls_dataset_close(&d);
     end(ok, round);
 }
@@ -351,7 +357,8 @@ static const LsPlace here = {.update = 42,
                              .seed = 7,
                              .shuffle = 1,
                              .precision = "f32",
-                             .alphabet = {{UINT64_C(1) << 32, UINT64_C(0x7fffffe), 0, 0}}};
+                             .alphabet = {{UINT64_C(1) << 32, UINT64_C(0x7fffffe), 0, 0}},
+                             .habits = {3, 10, 2, {"val_loss", 0.3, 40, 0.4, 1}}};
 
 static void fill_state(void)
 {
@@ -393,6 +400,69 @@ START_TEST(damaged_checkpoints)
 END_TEST
 #endif
 
+/* ---- weights by name ---- */
+
+/* Two files with an index; the first has each type of reals, and one of whole numbers. */
+static void write_weights(void)
+{
+    static const char first[] =
+        "{\"__metadata__\":{\"format\":\"pt\"},\"a\":{\"dtype\":\"F32\",\"shape\":[2,1],"
+        "\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"BF16\",\"shape\":[1],\"data_offsets\":[8,10]},"
+        "\"c\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[10,12]},\"d\":{\"dtype\":\"I32\","
+        "\"shape\":[1],\"data_offsets\":[12,16]}}",
+        second[] = "{\"e\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]}}",
+        index[] = "{\"metadata\": {\"total_size\": 24}, \"weight_map\": {\"a\": \"a.st\", "
+                  "\"b\": \"a.st\", \"e\": \"b.st\"}}";
+    const char *const head[] = {first, second}, *const name[] = {"a.st", "b.st"};
+    unsigned char file[600];
+    for (int k = 0; k < 2; k++) {
+        const size_t n = strlen(head[k]);
+        memset(file, k, sizeof file);
+        for (int i = 0; i < 8; i++)
+            file[i] = (unsigned char)(n >> 8 * i);
+        memcpy(file + 8, head[k], n);
+        write_bytes(name[k], file, 8 + n + (k == 0 ? 16 : 8));
+    }
+    write_bytes("index.json", index, sizeof index - 1);
+}
+
+static void try_weight_files(const char *path, const unsigned char *bytes, size_t n, uint64_t round)
+{
+    LsWeightFiles w;
+    begin(path, bytes, n);
+    bool ok = ls_weights_open(&w, path, &e);
+    for (int64_t k = 0; ok && k < w.n; k++) {
+        ck_assert_ptr_eq(ls_weights_find(&w, w.item[k].name), &w.item[k]);
+        if (w.item[k].is_real)
+            for (int64_t i = 0; i < w.item[k].array.count; i++)
+                sink = ls_array_real(&w.item[k].array, i);
+    }
+    ls_weights_close(&w);
+    end(ok, round);
+}
+
+static void try_weights(const unsigned char *bytes, size_t n, uint64_t round, Dice *d)
+{
+    (void)d;
+    try_weight_files("v", bytes, n, round);
+}
+
+static void try_index(const unsigned char *bytes, size_t n, uint64_t round, Dice *d)
+{
+    (void)d;
+    try_weight_files("v.json", bytes, n, round);
+}
+
+#ifndef LS_LIBFUZZER
+START_TEST(damaged_weights)
+{
+    write_weights();
+    fuzz_file("a.st", try_weights);
+    fuzz_file("index.json", try_index);
+}
+END_TEST
+#endif
+
 /* The alphabet in an ONNX file's metadata; another one, or none, is not an error. */
 static void try_alphabet(const unsigned char *bytes, size_t n, uint64_t round, Dice *d)
 {
@@ -420,6 +490,8 @@ const FuzzTarget fuzz_target[] = {
     {"stream", try_stream, write_files, {"head.bin", "bare.bin"}},
     {"lines", try_lines, write_files, {"d.jsonl"}},
     {"checkpoint", try_checkpoint, write_checkpoint, {"c.safetensors"}},
+    {"weights", try_weights, write_weights, {"a.st", "b.st"}},
+    {"index", try_index, write_weights, {"index.json"}},
     {"alphabet", try_alphabet, write_alphabet, {"alphabet"}},
     {.name = NULL}};
 
@@ -464,6 +536,7 @@ int main(void)
                                  data_from_damaged_texts,
                                  data_from_damaged_streams_and_lines,
                                  damaged_checkpoints,
+                                 damaged_weights,
                                  damaged_alphabets,
                                  files_that_broke_a_reader_once,
                                  files_that_end_at_any_byte};

@@ -605,6 +605,83 @@ static void check_log(void)
     check_begins("x.log", "{\"schema\":1,\"model\":\"tiny.onnx\"");
 }
 
+/* What the events say: test_event_file.c. */
+static void check_tensorboard(void)
+{
+    runs("--data data.npz --tensorboard events");
+    DIR *d = opendir("events");
+    int files = 0;
+    for (struct dirent *f; d != NULL && (f = readdir(d)) != NULL;)
+        files += strncmp(f->d_name, "events.out.tfevents.", 20) == 0;
+    closedir(d);
+    ck_assert_int_eq(files, 1);
+}
+
+/* The gradient of tiny_program.h's update is known: test_event_file.c. */
+static void check_log_grad_norm(void)
+{
+    runs("--data data.npz --log x.log");
+    ck_assert(!file_has("x.log", "grad_norm"));
+    runs("--data data.npz --log x.log --log-grad-norm");
+    ck_assert(file_has("x.log", "\"grad_norm\":"));
+    LsProgram p = tiny_program(2);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --log x.log --log-grad-norm"), 2);
+    TOLD(err_text, "--log-grad-norm: an update adds up the gradients of several");
+}
+
+/* What they do: tests/whole/find_rate.sh, tests/whole/weights.sh. */
+static void check_find_rate(void)
+{
+    runs("--data data.npz --find-rate=12");
+    ck_assert_int_eq(seen.steps, 12);
+    TOLD(out_text, "running mean");
+}
+
+static void check_rate_range(void)
+{
+    runs("--data data.npz --find-rate=12 --rate-range 1e-9:1e-6");
+    ck_assert_double_eq_tol(seen.lr, 1e-6, 1e-12);
+}
+
+static void check_rate_table(void)
+{
+    runs("--data data.npz --find-rate=12 --rate-table x.csv");
+    check_begins("x.csv", "rate,loss,mean\n1e-07,");
+}
+
+static void check_save_weights(void)
+{
+    runs("--data data.npz --save-weights w.safetensors");
+    ck_assert(file_has("w.safetensors", "\"w\":{\"dtype\":\"F32\""));
+}
+
+static void check_init_from(void)
+{
+    runs("--data data.npz --save-weights w.safetensors --lr 0.5");
+    runs("--data data.npz --init-from w.safetensors");
+    TOLD(err_text, "w.safetensors: initial values of ");
+    runs("--data data.npz --init-from w.safetensors --eval --save-weights v.safetensors");
+    LsFile a, b;
+    LsError e = {0};
+    ck_assert(ls_file_map(&a, "w.safetensors", &e) && ls_file_map(&b, "v.safetensors", &e));
+    ck_assert(a.size == b.size && memcmp(a.data, b.data, a.size) == 0);
+    ls_file_unmap(&a);
+    ls_file_unmap(&b);
+}
+
+static void check_init_strict(void)
+{
+    runs("--data data.npz --save-weights w.safetensors");
+    runs("--data data.npz --init-from w.safetensors --init-strict");
+    MUST(2, "--data data.npz --init-strict");
+}
+
+static void check_weights_of(void)
+{
+    MUST(2, "--data data.npz --save-weights w.safetensors --weights-of average");
+    TOLD(err_text, "this program keeps no averages");
+}
+
 static void check_trace(void)
 {
     runs("--data data.npz --trace x.trace");
@@ -780,6 +857,15 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"serve-stdin", check_serve_stdin},
     {"export-notes", check_export_notes},
     {"export-scaling", check_export_scaling},
+    {"tensorboard", check_tensorboard},
+    {"log-grad-norm", check_log_grad_norm},
+    {"find-rate", check_find_rate},
+    {"rate-range", check_rate_range},
+    {"rate-table", check_rate_table},
+    {"save-weights", check_save_weights},
+    {"init-from", check_init_from},
+    {"init-strict", check_init_strict},
+    {"weights-of", check_weights_of},
     {"label-from", check_label_from},
     {"scale", check_scale},
     {"mean", check_mean},

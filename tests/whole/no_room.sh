@@ -61,4 +61,45 @@ rescued=$(sed -n 's/.* --resume=\([^ ]*\) continues.*/\1/p' err)
 [ -n "$rescued" ] || fail "nothing was rescued"
 $run --epochs 4 --resume "$rescued" --export rest.onnx >out 2>err || fail "from $rescued"
 cmp whole.onnx rest.onnx || fail "other bits from $rescued"
+rm -f t.unwritten.safetensors "$rescued" small/fill small/net.onnx small/log small/d.npz
+
+# The best checkpoint has no room beside the last one, which stays.
+code=0
+$run --epochs 4 --val-split 2 --save small/ck --keep-best val_loss >out 2>err || code=$?
+[ "$code" = 1 ] || fail "exit $code"
+says "small/ck/best.safetensors: cannot write: No space left on device"
+says "the trained state: --resume=small/ck/step-000000002.safetensors"
+[ "$(ls small/ck)" = step-000000002.safetensors ] || fail "checkpoints: $(ls small/ck)"
+rest="$run --epochs 4 --val-split 2 --export"
+$rest unbroken.onnx >out 2>err || fail "an unbroken run"
+$rest rest.onnx --resume small/ck/step-000000002.safetensors >out 2>err || fail "from the last one"
+cmp unbroken.onnx rest.onnx || fail "other bits from the checkpoint beside the best"
+rm -r small/ck
+
+# Weights over older ones, with the log and the events full as well.
+$run --epochs 1 --save-weights small/w.safetensors >out 2>err || fail "weights"
+cp small/w.safetensors older.safetensors
+dd if=/dev/zero of=small/fill bs=1k count=64 2>said || true
+code=0
+$run --epochs 4 --save-weights small/w.safetensors --log small/log >out 2>err || code=$?
+[ "$code" = 1 ] || fail "exit $code"
+says "cannot write: No space left on device"
+cmp older.safetensors small/w.safetensors || fail "the older weights are damaged"
+rescued=$(sed -n 's/.* --resume=\([^ ]*\) continues.*/\1/p' err)
+[ -n "$rescued" ] || fail "nothing was rescued of the weights"
+$run --epochs 4 --resume "$rescued" --export rest.onnx >out 2>err || fail "from $rescued"
+cmp whole.onnx rest.onnx || fail "other bits from $rescued"
+rm "$rescued" small/w.safetensors small/log small/fill
+# Events: the run goes on, and what is there is whole records; the message says which file.
+dd if=/dev/zero of=small/fill bs=1k count=56 2>said || true
+code=0
+$run --epochs 600 --tensorboard small/tb --export rest.onnx >out 2>err || code=$?
+[ "$code" = 1 ] || fail "exit $code"
+says "small/tb/events.out.tfevents."
+says "cannot write: No space left on device"
+[ -s rest.onnx ] || fail "a full disk for events cost the model"
+code=0
+$run --find-rate --rate-table small/t.csv >out 2>err || code=$?
+[ "$code" = 1 ] && [ ! -e small/t.csv ] || fail "exit $code, a piece of a table"
+says "small/t.csv: cannot write: No space left on device"
 echo "nothing was lost"

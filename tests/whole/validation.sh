@@ -103,6 +103,21 @@ must ./one $split --epochs 2 --limit-batches 4 --save part
 must ./one $split --epochs 3 --limit-batches 5 --save part --resume auto
 has err "--limit-batches, are not those of the checkpoint; continuing with epoch 3"
 
+# ---- private training: of the samples that are left, and no more than they
+must "$lowerset" compile net.onnx --batch 16 --loss ce --dp clip=1,noise=1,delta=1e-5 --opt 0 -q \
+    -o dp
+private="--progress none --noise-seed 3 --epochs 2 --limit-batches 3"
+must ./dp --data train.csv --val-split 20% $private --val-every 2 --keep-best val_loss --patience 9 \
+    --save dp1 --export a.onnx
+[ "$(ls dp1)" = "$(printf 'best.safetensors\nstep-00000000%d.safetensors\n' 3 6 | sort -u)" ] \
+    || fail "private: $(ls dp1)"
+head -n 160 train.csv >some.csv         # as many samples: the same guarantee
+sed -n 's/.*\(([^)]*differentially.*\|epsilon.*\)after.*/\1/p' out >guarantee
+must ./dp --data some.csv --save dp2 $private
+sed -n 's/.*\(([^)]*differentially.*\|epsilon.*\)after.*/\1/p' out | cmp - guarantee \
+    || fail "private: another guarantee"
+[ -s guarantee ] || fail "no guarantee"
+
 # ---- windows of tokens: the last ones, and none that shares a token with them
 awk 'BEGIN { for (i = 0; i < 900; i++) printf "%c", 97 + (i * i + i / 7) % 26 }' >text.txt
 must "$lowerset" model gpt --depth=1 --heads=1 --width=8 --context=16 --vocab=26 \
