@@ -59,8 +59,8 @@ static bool fits(LsMetrics *m, LsMetricBit bit, const char *name, int64_t bytes,
     m->chosen &= ~(unsigned)bit;
     return !(m->named & bit)
            || ls_fail(e, LS_EXIT_USAGE,
-                      "--metrics: %s is exact, and would keep %.3g MiB here, more than %.3g: leave it "
-                      "out, or evaluate on less data",
+                      "--metrics: %s is exact, and would keep %.3g MiB here, more than %.3g: leave "
+                      "it out, or evaluate on less data",
                       name, (double)bytes * 0x1p-20, (double)ROOM * 0x1p-20);
 }
 

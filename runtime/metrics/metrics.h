@@ -1,12 +1,12 @@
-/* runtime/metrics/metrics.h -- what an evaluation tells of its predictions besides loss and accuracy
- * (--metrics), added up batch by batch.
+/* runtime/metrics/metrics.h -- what an evaluation tells of its predictions besides loss and
+ * accuracy (--metrics), added up batch by batch.
  *
  * Classes: predicted is the class of the largest score, or of the largest mean probability of an
  * ensemble's members. Labels that the loss ignores are left out. Per class, with the right ones r,
  * labels l and predictions p: precision r/p, recall r/l, F1 and Dice 2r/(l+p), IoU r/(l+p-r); 0
- * where the denominator is. A class without labels and predictions is absent, and left out of means;
- * means weighted by labels have it with weight 0. Top 5 counts labels with fewer than five classes
- * of larger scores.
+ * where the denominator is. A class without labels and predictions is absent, and left out of
+ * means; means weighted by labels have it with weight 0. Top 5 counts labels with fewer than five
+ * classes of larger scores.
  *
  * Bits (bce): each element of axis 1 is a column, predicted where its score is above 0 (its
  * probability above 1/2). Means over columns are as those over classes.
@@ -15,9 +15,9 @@
  * 1 - squares of errors / squares of deviations from the mean label; where all labels are the same,
  * 1 or 0. A sample of more than 4096 elements is one column.
  *
- * AUROC: the area under the curve of true over false positives, by sorting all scores: ties count
- * half. Of two classes that of class 1; of more the mean over classes, each against the rest, by its
- * probability; classes or columns without labels of both kinds are left out. */
+ * AUROC: the area under the curve of true over false positives, by sorting all scores: ties
+ * count half. Of two classes that of class 1; of more the mean over classes, each against the
+ * rest, by its probability; classes or columns without labels of both kinds are left out. */
 #ifndef LS_RUNTIME_METRICS_METRICS_H
 #define LS_RUNTIME_METRICS_METRICS_H
 
@@ -72,9 +72,10 @@ typedef struct LsMetrics {
     double *mean;               /* of an ensemble: [positions][columns] or [positions] */
 } LsMetrics;
 
-/* list: --metrics, NULL: auto; confusion: asked for by --confusion. whole: the run is one evaluation
- * (auto then gives more). data: what is evaluated at most. False with an LS_EXIT_USAGE error: a name
- * is unknown, or the program or its size does not allow a metric that was named. */
+/* list: --metrics, NULL: auto; confusion: asked for by --confusion. whole: the run is one
+ * evaluation (auto then gives more). data: what is evaluated at most. False with an
+ * LS_EXIT_USAGE error: a name is unknown, or the program or its size does not allow a metric
+ * that was named. */
 bool ls_metrics_open(LsMetrics *m, const LsEngine *g, const char *list, bool confusion, bool whole,
                      const LsDataset *data, LsError *e);
 void ls_metrics_close(LsMetrics *m);

@@ -67,8 +67,8 @@ static bool add_character(LsGenerator *x, unsigned char c, LsError *e)
                        c > 32 && c < 127
                            ? "the prompt has '%c', which is not among the %d characters that the "
                              "model was trained on"
-                           : "the prompt has the byte %d, which is not among the %d characters that "
-                             "the model was trained on",
+                           : "the prompt has the byte %d, which is not among the %d characters "
+                             "that the model was trained on",
                        c, ls_alphabet_count(&x->alphabet));
     return append(x, x->number[c], e);
 }

@@ -1,7 +1,7 @@
 /* runtime/predict/predict_csv.c -- predictions as a table, a line for each sample.
  *
- * Class scores: the class, its probability, then the probability of each class. Scores of yes or no:
- * the probability of yes. Other outputs: their values. */
+ * Class scores: the class, its probability, then the probability of each class. Scores of yes or
+ * no: the probability of yes. Other outputs: their values. */
 #include "runtime/base/json_read.h"
 #include "runtime/predict/predict_file.h"
 
@@ -111,7 +111,10 @@ static bool csv_open(LsPredictFile *f, LsError *e)
     return true;
 }
 
-static int digits(const LsPredictFile *f) { return f->outputs->seen.g->p->real_bytes == 8 ? 17 : 9; }
+static int digits(const LsPredictFile *f)
+{
+    return f->outputs->seen.g->p->real_bytes == 8 ? 17 : 9;
+}
 
 /* As Python and pandas write and read such values. */
 static void put_number(LsText *t, double v, int precision)

@@ -110,8 +110,8 @@ static bool png_open(LsPredictFile *f, LsError *e)
                        "--predict: pictures are of one output; choose it with --predict-outputs");
     if (!look(f, a))
         return ls_fail(e, LS_EXIT_USAGE,
-                       "--predict: output '%s' is no picture, of 1 or 3 channels or with the scores "
-                       "of at most 256 classes for every pixel: write FILE.npz",
+                       "--predict: output '%s' is no picture, of 1 or 3 channels or with the "
+                       "scores of at most 256 classes for every pixel: write FILE.npz",
                        f->outputs->output[0].name);
     a->pixels = malloc((size_t)f->outputs->output[0].count + 1);
     if (a->pixels == NULL)

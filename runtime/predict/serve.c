@@ -72,7 +72,7 @@ static bool open_inputs(Serve *s, LsError *e)
     for (uint32_t k = 0; k < p->ninput; k++) {
         if (s->data.source[k].whole && !p->input[k].is_label)
             return ls_fail(e, LS_EXIT_USAGE,
-                           "--serve-stdin: input '%s' has no axis of samples, so it is not of a line",
+                           "--serve-stdin: input '%s' has no axis of samples, so no line has it",
                            p->input[k].t.name);
         describe(p, &s->input[k], k);
         s->value[k] = calloc(batch * (size_t)s->input[k].count, sizeof **s->value);

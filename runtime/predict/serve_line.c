@@ -61,7 +61,8 @@ static bool has_other_shape(Reading *r, const LsLineInput *in)
 {
     char dims[96];
     return ls_fail(r->e, LS_EXIT_DATA,
-                   "'%s' has another shape: it takes %" PRId64 " number%s, %s; seen at character %zu",
+                   "'%s' has another shape: it takes %" PRId64
+                   " number%s, %s; seen at character %zu",
                    in->name, in->count, in->count == 1 ? "" : "s",
                    ls_dims_text(in->rank, in->dim, dims), (size_t)(r->j.p - r->line) + 1);
 }
@@ -183,7 +184,7 @@ static bool row(Reading *r, LsLine *to)
         for (int64_t i = 0; to->given[k] && i < to->input[k].count; i++, first = false) {
             if (!first && !ls_json_char(&r->j, ','))
                 return wrong(r, next_is(r, '\0') || r->j.p == r->j.end
-                                    ? "the row ends too early: a comma and more numbers are expected"
+                                    ? "the row ends too early: more numbers are expected"
                                     : "',' is expected");
             if (!number(r, &to->value[k][i]))
                 return false;
@@ -243,8 +244,8 @@ bool ls_line_prompt(const char *line, size_t n, char *room, const char **text, s
     *bytes = n;
     if (next_is(&r, '"')) {
         if (!ls_json_string(&r.j, room, n + 1))
-            return wrong(&r, "the text has no end, or an escape that JSON does not have: a quote is "
-                             "expected");
+            return wrong(&r, "the text has no end, or an escape that JSON does not have: a quote "
+                             "is expected");
     } else if (ls_json_char(&r.j, '{')) {
         do
             if (!prompt_member(&r, room, n, &given, id))

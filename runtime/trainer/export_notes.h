@@ -1,10 +1,10 @@
 /* runtime/trainer/export_notes.h -- what --export says of the run, in the metadata of the model:
  * entries with keys lowerset.version, .plan, .loss, .steps, .data, .scaling and .classes.
  *
- * scaling: {"x":{"scale":s,"mean":[...],"std":[...]}}, by input: the model was trained on (v * scale -
- * mean) / std of the values v of the data; mean and std by channel. classes: a list of names. No note
- * depends on the machine, the time, or the number of threads; the data are named without their
- * folders. */
+ * scaling: {"x":{"scale":s,"mean":[...],"std":[...]}}, by input: the model was trained on (v *
+ * scale - mean) / std of the values v of the data; mean and std by channel. classes: a list of
+ * names. No note depends on the machine, the time, or the number of threads; the data are named
+ * without their folders. */
 #ifndef LS_RUNTIME_TRAINER_EXPORT_NOTES_H
 #define LS_RUNTIME_TRAINER_EXPORT_NOTES_H
 

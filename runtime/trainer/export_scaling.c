@@ -190,7 +190,8 @@ bool ls_front_check(const LsDataset *d, LsError *e)
         if (is_scaled(d, k))
             return true;
     return ls_fail(e, LS_EXIT_USAGE,
-                   "--export-scaling: the data are not scaled, so the model takes them as they are");
+                   "--export-scaling: the data are not scaled, so the model takes them as they "
+                   "are");
 }
 
 /* Finds the graph's own field of the input. */

@@ -135,7 +135,8 @@ static const LsOption row[] = {
     {"--eval", NULL, NULL, FLAG, AT(eval), 1, "do not train: evaluate on --val, or on --data"},
     {"--metrics", NULL, "LIST", TEXT, AT(metrics), 1,
      "what evaluations give besides loss and accuracy: auto (default), all, none, or of classes "
-     "top5, confusion, precision, recall, f1, iou, dice, auroc, perplexity, of values mae, mse, r2"},
+     "top5, confusion, precision, recall, f1, iou, dice, auroc, perplexity, of values mae, mse, "
+     "r2"},
     {"--confusion", NULL, "FILE", OUTPUT, AT(confusion), 1,
      "write how often each class was taken for each other in the last evaluation (CSV: a row for "
      "each class, a column for each prediction)"},
@@ -195,11 +196,11 @@ static const LsOption row[] = {
      "--export writes the weights to FILE.data beside FILE, as it does with more than 2 GiB of "
      "them"},
     {"--export-notes", NULL, NULL, FLAG, AT(export_notes), 1,
-     "--export says in the model's metadata what it comes from: plan, steps, data, scaling, classes "
-     "(default); --no-export-notes: equal weights make equal files, whatever the plan"},
+     "--export says in the model's metadata what it comes from: plan, steps, data, scaling, "
+     "classes (default); --no-export-notes: equal weights make equal files, whatever the plan"},
     {"--export-scaling", NULL, NULL, FLAG, AT(export_scaling), 1,
-     "--export puts --scale, --mean and --std in front of the model, which then takes what the data "
-     "files have"},
+     "--export puts --scale, --mean and --std in front of the model, which then takes what the "
+     "data files have"},
     {"--image-grid", NULL, "FILE", OUTPUT, AT(image_grid), 1,
      "write a picture (PNG or PPM): five inputs, with the model's outputs below"},
     LS_OPTION_HEADING("Reports"),
