@@ -58,7 +58,7 @@ bool ls_lines_next(LsLineReader *r, const char **line, size_t *n, bool *too_long
     size_t seen = 0;
     *too_long = false;
     while (!*r->stop) {
-        char *at = r->buf + r->from, *end = NULL;
+        char *at = r->buf != NULL ? r->buf + r->from : NULL, *end = NULL;
         const size_t there = r->fill - r->from;
         if (there > seen)
             end = memchr(at + seen, '\n', there - seen);
