@@ -1,6 +1,6 @@
 /* tests/runtime/test_metrics.c -- the metrics of evaluations against their definitions, computed
- * here from lists of labels and scores: for classes on any axis, bits, values, ignored labels, short
- * batches, ensembles and gaps between rows. */
+ * here from lists of labels and scores: for classes on any axis, bits, values, ignored labels,
+ * short batches, ensembles and gaps between rows. */
 #include "tests/support/suite.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/metrics/metrics.h"
@@ -144,9 +144,8 @@ static void make_batch(const Case *c, double *score, int64_t valid)
     truth.columns = classes;
     for (int64_t i = 0; i < n / classes; i++) {
         /* the last class has no label, and the first ones more than others */
-        const int64_t label = drawn() < c->ignored
-                                  ? IGNORED
-                                  : (int64_t)(drawn() * drawn() * (double)(classes - (classes > 2)));
+        const double some = drawn() * drawn() * (double)(classes - (classes > 2));
+        const int64_t label = drawn() < c->ignored ? IGNORED : (int64_t)some;
         const int64_t first = i / behind * behind * classes + i % behind;
         ((int64_t *)(void *)input)[i] = label;
         if (i / (n / classes / BATCH) >= valid || label == IGNORED)

@@ -79,8 +79,8 @@ code=0
 timeout -s KILL 0.3 ./net1 --data synthetic:100000000 --predict killed.csv >out 2>err || code=$?
 [ "$code" = 137 ] && [ ! -e killed.csv ] || fail "killed: $code"
 code=0
-timeout --preserve-status -s INT 0.3 ./net1 --data synthetic:100000000 --predict cut.npz >out 2>err \
-    || code=$?
+timeout --preserve-status -s INT 0.3 ./net1 --data synthetic:100000000 --predict cut.npz \
+    >out 2>err || code=$?
 [ "$code" = 130 ] && [ ! -e cut.npz ] || fail "interrupted: $code"
 refused "do not go together" ./net1 --data bare.csv --predict x.csv --metrics f1
 refused "has no output 'z'" ./net1 --data bare.csv --predict x.csv --predict-outputs z
@@ -89,7 +89,8 @@ refused "--predict and --generate are two runs" \
 
 # ---- text
 awk 'BEGIN { for (i = 0; i < 40; i++) print "abcdefghij" }' >text.txt
-must "$lowerset" model gpt --batch=0 --width=16 --depth=1 --heads=2 --context=8 --vocab=11 -o gpt.onnx
+must "$lowerset" model gpt --batch=0 --width=16 --depth=1 --heads=2 --context=8 --vocab=11 \
+    -o gpt.onnx
 must $build gpt.onnx --batch 2 --loss ce -o gpt
 must $build gpt.onnx --batch 1 --loss ce -o gpt1
 must ./gpt --data text.txt --epochs 4 --lr 0.02 --save-weights g.safetensors --export g.onnx
