@@ -5,6 +5,7 @@
 #include "runtime/predict/predict_file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +44,30 @@ static bool begin(LsPredictFile *f, Archive *a, int k, LsError *e)
     return ls_npz_begin(&a->npz, out->name, out->type, out->t.rank, dim, e);
 }
 
+/* An archive of this form has offsets of 32 bits: what would not fit is known before it is made. */
+static bool fits(const LsPredictFile *f, LsError *e)
+{
+    enum { HEADERS = 1024 };    /* of an array, without its name, which is there twice */
+    int64_t bytes = 0, one;
+    bool ok = true;
+    for (int k = 0; k < f->outputs->n; k++) {
+        const LsOutput *out = &f->outputs->output[k];
+        ok &= !__builtin_mul_overflow(out->bytes, f->samples, &one)
+              && !__builtin_add_overflow(bytes, one, &bytes)
+              && !__builtin_add_overflow(bytes, HEADERS + 2 * (int64_t)strlen(out->name), &bytes);
+    }
+    return (ok && bytes <= UINT32_MAX)
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "%s: predictions of %.3g GiB are more than the 4 GiB of an archive: name fewer "
+                      "outputs (--predict-outputs), predict parts of the data, or write FILE.csv",
+                      f->path, ok ? (double)bytes * 0x1p-30 : INFINITY);
+}
+
 static bool npz_open(LsPredictFile *f, LsError *e)
 {
     const int n = f->outputs->n;
+    if (!fits(f, e))
+        return false;
     Archive *a = f->own = calloc(1, sizeof *a);
     if (a == NULL || (a->member = calloc((size_t)n, sizeof *a->member)) == NULL
         || (a->wait = calloc((size_t)n, sizeof(FILE *))) == NULL)

@@ -83,6 +83,7 @@ timeout --preserve-status -s INT 0.3 ./net1 --data synthetic:100000000 --predict
     >out 2>err || code=$?
 [ "$code" = 130 ] && [ ! -e cut.npz ] || fail "interrupted: $code"
 refused "do not go together" ./net1 --data bare.csv --predict x.csv --metrics f1
+refused "more than the 4 GiB of an archive" ./net1 --data synthetic:400000000 --predict x.npz
 refused "has no output 'z'" ./net1 --data bare.csv --predict x.csv --predict-outputs z
 refused "--predict and --generate are two runs" \
     ./net1 --data bare.csv --predict x.csv --generate 3 --prompt 1
