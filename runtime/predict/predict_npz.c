@@ -59,7 +59,8 @@ static bool fits(const LsPredictFile *f, LsError *e)
     return (ok && bytes <= UINT32_MAX)
            || ls_fail(e, LS_EXIT_USAGE,
                       "%s: predictions of %.3g GiB are more than the 4 GiB of an archive: name "
-                      "fewer outputs (--predict-outputs), predict parts of the data, or write FILE.csv",
+                      "fewer outputs (--predict-outputs), predict parts of the data, or write "
+                      "FILE.csv",
                       f->path, ok ? (double)bytes * 0x1p-30 : INFINITY);
 }
 
