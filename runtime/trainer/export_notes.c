@@ -158,6 +158,47 @@ static void put_classes(Bytes *to, const LsProgram *p, const LsClassNames *c)
     free(json.at);
 }
 
+static LsProtoBytes find_classes(const LsProgram *p)
+{
+    LsProtoBytes file = {p->file.onnx, p->file.onnx + p->file.bytes};
+    LsProtoField one, part;
+    while (ls_proto_next(&file, &one)) {
+        LsProtoBytes key = {0}, value = {0};
+        while (one.tag == METADATA && ls_proto_next(&one.held, &part)) {
+            key = part.tag == KEY ? part.held : key;
+            value = part.tag == VALUE ? part.held : value;
+        }
+        if (key.p != NULL && value.p != NULL && ls_proto_equals(key, classes_key))
+            return value;
+    }
+    return (LsProtoBytes){0};
+}
+
+LsClassNames ls_notes_classes(const LsProgram *p, void **room)
+{
+    const LsProtoBytes text = find_classes(p);
+    const size_t n = text.p != NULL ? ls_proto_size(text) : 0;
+    LsJson j = {(const char *)text.p, (const char *)text.end};
+    LsClassNames none = {0};
+    int64_t count = 0;
+    *room = NULL;
+    /* A name takes its quotes and a comma at least. */
+    const char **name = n > 0 ? malloc((n / 2 + 1) * sizeof *name + n + 1) : NULL;
+    if (name == NULL || !ls_json_char(&j, '['))
+        return free(name), none;
+    char *at = (char *)(name + n / 2 + 1);
+    do {
+        if (!ls_json_string(&j, at, n + 1 - (size_t)(at - (char *)(name + n / 2 + 1))))
+            return free(name), none;
+        name[count++] = at;
+        at += strlen(at) + 1;
+    } while (ls_json_char(&j, ','));
+    if (!ls_json_char(&j, ']') || count != p->target.classes)
+        return free(name), none;
+    *room = name;
+    return (LsClassNames){count, name};
+}
+
 bool ls_notes_make(LsNotes *to, const LsProgram *p, int64_t steps, const LsDataset *d,
                    LsError *e)
 {

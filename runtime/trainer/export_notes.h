@@ -17,6 +17,9 @@ bool ls_notes_make(LsNotes *to, const LsProgram *p, int64_t steps, const LsDatas
                    LsError *e);
 void ls_notes_free(LsNotes *n);
 
+/* Names of classes that the model file has; *room, on the heap, holds them. n 0: it has none. */
+LsClassNames ls_notes_classes(const LsProgram *p, void **room);
+
 /* How an input of the data was scaled: bytes without --scale are divided by 255. */
 double ls_source_scale(const LsSource *s);
 

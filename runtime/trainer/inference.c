@@ -4,10 +4,12 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/predict/predict_run.h"
 #include "runtime/predict/serve.h"
+#include "runtime/trainer/export_notes.h"
 #include "runtime/trainer/run_results.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,12 +91,21 @@ static bool with_generator(LsTrainer *t, LsError *e)
     return ok;
 }
 
+/* Classes have the names of the data, else those of the model file. */
 static bool infer(LsTrainer *t, LsError *e)
 {
-    const LsServeOptions serve = serving(t);
-    return t->o.predict    ? predict(t, e)
-           : t->o.generate ? with_generator(t, e)
-                           : ls_serve(&t->engine, &t->feed.loader, &serve, e);
+    LsServeOptions serve = serving(t);
+    void *room = NULL;
+    if (t->feed.train.classes.n == 0)
+        t->feed.train.classes = ls_notes_classes(t->p, &room);
+    serve.classes = t->feed.train.classes;
+    const bool ok = t->o.predict    ? predict(t, e)
+                    : t->o.generate ? with_generator(t, e)
+                                    : ls_serve(&t->engine, &t->feed.loader, &serve, e);
+    if (room != NULL)
+        t->feed.train.classes = (LsClassNames){0};
+    free(room);
+    return ok;
 }
 
 bool ls_infer(LsTrainer *t, LsError *e)

@@ -188,3 +188,17 @@ for name, value in ("s.onnx", x), ("t.onnx", scaled):
 assert notes["lowerset.data"] == "bytes.npz" and notes["lowerset.steps"] == "0", notes
 END
 must "$python" compare.py
+# Names of classes that a model file has are those of tables and answers, and stay in exports.
+cat >name.py <<'END'
+import onnx
+m = onnx.load("net.onnx")
+m.metadata_props.add(key="lowerset.classes", value='["cat","a, \\"dog\\"","\\u00e9mu"]')
+onnx.save(m, "named.onnx")
+END
+must "$python" name.py
+must $build named.onnx --batch 4 --loss ce -o named
+must ./named --data bare.csv --predict named.csv --export again.onnx
+[ "$(head -n 1 named.csv)" = 'class,probability,p_cat,"p_a, ""dog""",p_ému' ] || fail "names"
+echo 1,2,3,4 | ./named --serve-stdin >answer || fail "served"
+grep -q '^{"class":"' answer || fail "no name in $(cat answer)"
+[ "$(grep -ac lowerset.classes again.onnx)" = 1 ] || fail "names in the exported model"
