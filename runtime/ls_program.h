@@ -285,6 +285,7 @@ typedef struct LsAbout {
                                  * reals */
     const char *bf16_sums;      /* order in which products of bfloat16 add up, "pairs" or "tiles";
                                  * NULL: there are none */
+    const char *version;        /* of lowerset; NULL: not known */
     const char *trains;         /* e.g. "trains 28 of 49 tensors, 16,384 of 123,200 elements"; NULL:
                                  * not known */
     double overhead;            /* predicted overhead of recomputation, relative to a step without
@@ -335,6 +336,11 @@ typedef struct LsLossTarget {
     bool soft;                  /* the target has probabilities of `classes`, on class_axis; data
                                  * may have labels for it */
     bool sums;                  /* the loss is a sum over the batch, not a mean */
+    uint32_t compared;          /* 1 + the watch of eval, an output, that the loss compares with the
+                                 * target element by element; 0: there is none */
+    bool plain;                 /* the loss is the mean of -log of the labels' probabilities, and
+                                 * nothing besides */
+    bool bits;                  /* `compared` has scores of yes or no (bce) */
 } LsLossTarget;
 
 /* What is wrong in a batch that is not full: samples that repeat others count in what the model

@@ -86,8 +86,10 @@ runtime/cuda_kernels kernels .
 runtime/watch engine data base .
 runtime/privacy
 runtime/pipeline ranks engine comm data base .
-runtime/trainer pipeline watch privacy ranks engine comm data base .
-runtime/library trainer pipeline watch privacy ranks engine comm data base .
+runtime/metrics engine data base .
+runtime/predict metrics watch engine data base .
+runtime/trainer predict metrics pipeline watch privacy ranks engine comm data base .
+runtime/library trainer predict metrics pipeline watch privacy ranks engine comm data base .
 
 base/.
 models/.

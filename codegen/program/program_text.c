@@ -5,6 +5,7 @@
 #include "codegen/program/adapter_tables.h"
 
 #include "base/heap.h"
+#include "build_config.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/cuda_program_text.h"
 #include "codegen/program/packed_tables.h"
@@ -185,8 +186,33 @@ static void print_classes(const LsGraph *g, LsEmit *e)
 
 static void print_loss(const LsGraph *g, LsEmit *e)
 {
+    const LsNodeId n = g->value[g->objective.loss.i].def;
+    const LsOpCode op = g->node[n.i].op;
+    const bool weighs = n.i != 0 && g->node[n.i].nin > 2 && ls_is(ls_in(g, n, 2));
     if (g->objective.over == LS_OVER_SUM)
         ls_emit_line(e, ".target.sums = true,");
+    if (n.i != 0 && (op == LS_OP_XENT || op == LS_OP_NLL || op == LS_OP_XENT_SUM) && !weighs
+        && g->node[n.i].attr.loss.smoothing == 0
+        && g->node[n.i].attr.loss.reduction == LS_LOSS_MEAN)
+        ls_emit_line(e, ".target.plain = true,");
+}
+
+/* The output whose elements the loss compares with those of the target. Outputs are the first
+ * watches. */
+static void print_compared(const LsGraph *g, LsEmit *e)
+{
+    for (uint32_t i = 1; g != NULL && i < g->nnode; i++) {
+        const LsNodeId n = {i};
+        if (g->node[i].op != LS_OP_REGRESSION_LOSS
+            || ls_viewed(g, ls_in(g, n, 1)).i != g->objective.label.i)
+            continue;
+        for (uint32_t k = 0; k < g->noutput; k++)
+            if (g->output[k].i == ls_in(g, n, 0).i) {
+                ls_emit_line(e, ".target.compared = %u, .target.bits = %s,", k + 1,
+                             g->node[i].attr.loss.regression == LS_REG_LOGIT ? "true" : "false");
+                return;
+            }
+    }
 }
 
 /* What is not right for a batch that copies of its samples fill up. Kernels of GPUs take the
@@ -287,6 +313,7 @@ static void print_words(const LsCode *c, LsEmit *e)
     print_string_field(e, "about.strategy", c->strategy);
     print_string_field(e, "about.loss", c->loss);
     print_string_field(e, "about.optimizer", c->optimizer);
+    print_string_field(e, "about.version", LS_VERSION);
     if (c->schedule != NULL)
         print_string_field(e, "defaults.schedule", c->schedule);
 }
@@ -343,6 +370,7 @@ static void print_program(const Text *x, LsEmit *e)
     print_segments(x->g, e);
     print_classes(x->g, e);
     print_loss(x->g, e);
+    print_compared(c->eval.problem != NULL ? c->eval.problem->g : NULL, e);
     print_short_batches(e, x->g, c->eval.problem != NULL ? c->eval.problem->g : NULL,
                         c->target->kind == LS_TARGET_CUDA);
     print_scaling(c->addresses, x->g, e);

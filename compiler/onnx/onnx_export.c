@@ -397,6 +397,21 @@ static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *of, LsOnnx
     g->n_initializer = e->nlist;
 }
 
+/* What an earlier run said of itself (runtime/trainer/export_notes.h) is not true of the next one;
+ * alphabet and classes are the model's own. */
+static void drop_notes(Onnx__ModelProto *p)
+{
+    static const char *const kept[] = {"lowerset.alphabet", "lowerset.classes"};
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_metadata_props; i++) {
+        const char *key = ls_text(p->metadata_props[i]->key);
+        if (strncmp(key, "lowerset.", 9) != 0 || strcmp(key, kept[0]) == 0
+            || strcmp(key, kept[1]) == 0)
+            p->metadata_props[n++] = p->metadata_props[i];
+    }
+    p->n_metadata_props = n;
+}
+
 bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, LsOnnxForm *f)
 {
     LsOnnxModel *m = ls_onnx_open(cx, path, o);
@@ -422,6 +437,7 @@ bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, Ls
     ls_onnx_infer_form(cx->arena, p, other ? &m->names : NULL);
     drop_unread_constants(cx->arena, g);
     p->n_training_info = 0;
+    drop_notes(p);
     p->ir_version = p->ir_version < 4 ? 4 : p->ir_version;  /* initializers need not be inputs */
     lay_out(&e, p, o->adapters, f);
     return true;

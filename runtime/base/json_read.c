@@ -57,6 +57,18 @@ void ls_text_string(LsText *t, const char *s)
     put_char(t, '"');
 }
 
+void ls_text_csv(LsText *t, const char *s)
+{
+    const bool quoted = strpbrk(s, ",\";\r\n\t ") != NULL;
+    ls_text_put(t, quoted ? "\"" : "");
+    for (; *s; s++) {
+        if (*s == '"')
+            put_char(t, '"');
+        put_char(t, *s);
+    }
+    ls_text_put(t, quoted ? "\"" : "");
+}
+
 void ls_text_number(LsText *t, double v, int digits)
 {
     if (isfinite(v))
@@ -96,8 +108,22 @@ static bool hex4(LsJson *j, unsigned *v)
     return true;
 }
 
-/* One character of a string, as UTF-8 bytes. Surrogate pairs are not combined: the tensor names
- * that the runtime writes contain none. */
+/* The second half of a pair of surrogates, if the first one was `high`; else nothing is taken. */
+static bool low_surrogate(LsJson *j, unsigned high, unsigned *v)
+{
+    LsJson at = *j;
+    unsigned low;
+    if (high < 0xd800 || high > 0xdbff || at.end - at.p < 6 || at.p[0] != '\\' || at.p[1] != 'u')
+        return false;
+    at.p += 2;
+    if (!hex4(&at, &low) || low < 0xdc00 || low > 0xdfff)
+        return false;
+    *v = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+    *j = at;
+    return true;
+}
+
+/* One character of a string, as UTF-8 bytes. */
 static bool unescape(LsJson *j, char out[4], size_t *n)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -123,6 +149,12 @@ static bool unescape(LsJson *j, char out[4], size_t *n)
         out[0] = (char)(0xc0 | v >> 6);
         out[1] = (char)(0x80 | (v & 63));
         *n = 2;
+    } else if (low_surrogate(j, v, &v)) {
+        out[0] = (char)(0xf0 | v >> 18);
+        out[1] = (char)(0x80 | (v >> 12 & 63));
+        out[2] = (char)(0x80 | (v >> 6 & 63));
+        out[3] = (char)(0x80 | (v & 63));
+        *n = 4;
     } else {
         out[0] = (char)(0xe0 | v >> 12);
         out[1] = (char)(0x80 | (v >> 6 & 63));

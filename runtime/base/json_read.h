@@ -22,6 +22,8 @@ void ls_text_flush(LsText *t);
 /* Adds quotes and escapes; bytes that are not valid UTF-8 pass unchanged. */
 void ls_text_string(LsText *t, const char *s);
 void ls_text_escaped(LsText *t, const char *s);     /* the same without the quotes */
+/* A field of a table with commas: between quotes where it has a character that would end it. */
+void ls_text_csv(LsText *t, const char *s);
 /* Writes null for a value that is not finite. */
 void ls_text_number(LsText *t, double v, int digits);
 

@@ -263,6 +263,9 @@ static bool all_bound(LsDataset *d, LsError *e)
     for (uint32_t j = 0; j < d->p->ninput; j++)
         if (d->source[j].path == NULL && d->p->input[j].usual != LS_USUAL_NONE)
             ls_dataset_usual(d, j);
+    for (uint32_t j = 0; j < d->p->ninput && d->opt.unlabelled; j++)
+        if (d->source[j].path == NULL && d->p->input[j].is_label && !d->label_is_input)
+            ls_dataset_zero(d, j);
     int k = next_free(d);
     if (k < 0)
         return true;

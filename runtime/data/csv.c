@@ -119,6 +119,31 @@ static bool wants(const LsDataset *d, uint32_t k)
     return !d->source[k].path && !(d->p->input[k].is_label && d->label_is_input);
 }
 
+static int64_t columns_of(LsCsv c)
+{
+    int64_t n = 1;
+    begin_row(&c);
+    for (; !at_line_end(&c); c.p++)
+        n += *c.p == ',' || *c.p == ';' || *c.p == '\t';
+    return n;
+}
+
+/* Columns of the inputs that the table serves. Where targets may be missing, and the first row has
+ * no columns for them, they are zeros. */
+static int64_t wanted_columns(LsDataset *d, LsCsv first)
+{
+    int64_t inputs = 0, targets = 0;
+    for (uint32_t k = 0; k < d->p->ninput; k++)
+        if (wants(d, k))
+            *(d->p->input[k].is_label ? &targets : &inputs) += d->source[k].per_sample;
+    if (!d->opt.unlabelled || targets == 0 || columns_of(first) != inputs)
+        return inputs + targets;
+    for (uint32_t k = 0; k < d->p->ninput; k++)
+        if (wants(d, k) && d->p->input[k].is_label)
+            ls_dataset_zero(d, k);
+    return inputs;
+}
+
 /* The table, from its first number on. */
 static LsCsv open_table(const LsFile *f)
 {
@@ -134,9 +159,7 @@ static LsCsv open_table(const LsFile *f)
 bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e)
 {
     LsCsv c = open_table(f);
-    int64_t columns = 0, at = 0, rows = count_rows(c);
-    for (uint32_t k = 0; k < d->p->ninput; k++)
-        columns += wants(d, k) ? d->source[k].per_sample : 0;
+    int64_t at = 0, rows = count_rows(c), columns = wanted_columns(d, c);
     if (rows == 0 || columns == 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: %s", f->path,
                        columns ? "no rows" : "no input needs it");

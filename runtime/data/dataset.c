@@ -156,6 +156,14 @@ static bool set_scales(LsDataset *d, LsError *e)
     return true;
 }
 
+bool ls_dataset_scale(LsDataset *d, const LsDataOptions *o, LsError *e)
+{
+    d->opt.scale = o->scale;
+    d->opt.mean = o->mean;
+    d->opt.std = o->std;
+    return set_scales(d, e);
+}
+
 static bool find_label_input(LsDataset *d, LsError *e)
 {
     const LsProgram *p = d->p;

@@ -29,6 +29,7 @@ typedef struct LsDataOptions {
     bool pack;                  /* JSON lines: samples share rows */
     bool random_windows;        /* token streams: windows begin elsewhere in every epoch */
     uint64_t seed;              /* of synthetic data */
+    bool unlabelled;            /* the data need not have targets, which are zeros then */
 } LsDataOptions;
 
 /* The source of one input's values. Sample s starts at element s * stride of the array. */
@@ -132,6 +133,8 @@ bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, Ls
  * program's). The arrays belong to the caller. */
 bool ls_dataset_in_memory(LsDataset *d, const LsProgram *p, LsError *e);
 void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samples);
+/* Real inputs of such a dataset are scaled as these options say: once they have their arrays. */
+bool ls_dataset_scale(LsDataset *d, const LsDataOptions *o, LsError *e);
 /* All elements of the input are zero. */
 void ls_dataset_zero(LsDataset *d, uint32_t input);
 

@@ -2,6 +2,7 @@
  * epoch. */
 #include "runtime/trainer/epoch_report.h"
 #include "runtime/trainer/micro_batch.h"
+#include "runtime/trainer/scored_evaluation.h"
 #include "runtime/trainer/update_loss.h"
 #include "runtime/trainer/validation.h"
 
@@ -156,6 +157,25 @@ static void blame_data(LsTrainer *t)
     t->told.blamed = true;
 }
 
+/* What --metrics adds to loss and accuracy. */
+static bool is_further(const LsMetric *m)
+{
+    return strcmp(m->name, "val_loss") != 0 && strcmp(m->name, "val_accuracy") != 0;
+}
+
+static void log_score(LsTrainer *t, const LsScore *s, double accuracy)
+{
+    const char *name[LS_METRICS];
+    double value[LS_METRICS];
+    LsLogResults further = {name, value, 0};
+    for (int k = 0; k < s->nmetric; k++)
+        if (is_further(&s->metric[k])) {
+            name[further.n] = s->metric[k].name;
+            value[further.n++] = s->metric[k].value;
+        }
+    ls_log_eval(&t->reports.log, t->place.update, t->place.epoch, s->loss, accuracy, further);
+}
+
 bool ls_train_evaluate(LsTrainer *t, LsError *e)
 {
     LsScore s;
@@ -166,9 +186,7 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     bar.last_done = 0;
     if (t->o.eval)
         n = ls_part_hooks(t, &t->p->phase.eval, true, hook);
-    const bool ok = ls_evaluate(&t->engine, &t->feed.loader, &t->members,
-                                t->feed.val.p ? &t->feed.val : &t->feed.train, hook, n,
-                                t->ending.signal, &bar, &s, e);
+    const bool ok = ls_scored_evaluation(t, hook, n, &bar, &s, e);
     ls_progress_clear(&bar);
     if (!ok)
         return false;
@@ -185,7 +203,7 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
         return false;
     double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
     t->reports.log.losses = t->members.val_loss;
-    ls_log_eval(&t->reports.log, t->place.update, t->place.epoch, s.loss, accuracy);
+    log_score(t, &s, accuracy);
     t->reports.log.losses = t->members.loss;
     for (int k = 0; k < s.nmetric; k++) {
         char tag[80];
@@ -196,6 +214,10 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     printf("  val_loss %.*g", t->p->real_bytes == 8 ? 12 : 7, s.loss);
     if (s.judged)
         printf("  val_accuracy %.4f (%" PRId64 "/%" PRId64 ")", accuracy, s.right, s.judged);
+    for (int k = 0; k < s.nmetric; k++)
+        if (is_further(&s.metric[k]))
+            printf("  %s %.*g", s.metric[k].name, t->p->real_bytes == 8 ? 12 : 7,
+                   s.metric[k].value);
     for (int64_t k = 0; k < t->members.n; k++) {
         printf("%s%.*g", k == 0 ? "  members' val_losses " : " ", t->p->real_bytes == 8 ? 12 : 7,
                t->members.val_loss[k]);

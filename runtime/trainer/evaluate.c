@@ -1,12 +1,12 @@
 /* runtime/trainer/evaluate.c -- see evaluate.h. */
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/label_input.h"
+#include "runtime/metrics/score_rows.h"
 #include "runtime/trainer/evaluate.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { MAX_HOOKS = 4 };
+enum { MAX_HOOKS = 8 };
 
 typedef struct LsJudge {        /* compares the largest logit's class with the label */
     const LsEngine *g;
@@ -18,95 +18,17 @@ typedef struct LsJudge {        /* compares the largest logit's class with the l
     LsMemberState *members;
 } LsJudge;
 
-static void strides(const LsTensor *t, int64_t *stride)
-{
-    bool last = t->channels_last && t->rank >= 3;
-    int64_t n = last ? t->dim[1] : 1;
-    for (int d = t->rank; d-- > 0;) {
-        bool channel = last && d == 1;
-        stride[d] = channel ? 1 : n;
-        n *= channel ? 1 : t->dim[d];
-    }
-}
-
-/* Offset of the logits of label i, in elements. */
-static int64_t place(const LsTensor *t, const int64_t *stride, int axis, int64_t i)
-{
-    int64_t at = 0;
-    for (int d = t->rank; d-- > 0;)
-        if (d != axis) {
-            at += i % t->dim[d] * stride[d];
-            i /= t->dim[d];
-        }
-    return at;
-}
-
-/* The class of the largest of n values, `step` apart. */
-static int64_t largest(const LsTensor *t, const char *row, int64_t n, int64_t step, int real_bytes)
-{
-    int64_t best = 0;
-    double most = ls_element_at(t->type, row, real_bytes);
-    for (int64_t c = 1; c < n; c++) {
-        const double v = ls_element_at(t->type, row + c * step, real_bytes);
-        if (v > most) {
-            most = v;
-            best = c;
-        }
-    }
-    return best;
-}
-
-/* The class of the largest probability of a target. */
-static int64_t likeliest(const LsJudge *j, const char *target, int64_t i)
-{
-    const LsProgram *p = j->g->p;
-    const LsTensor *t = &p->input[j->label].t;
-    int64_t stride[LS_TENSOR_RANK] = {0};
-    const int axis = p->target.class_axis;
-    strides(t, stride);
-    return largest(t, target + place(t, stride, axis, i) * p->real_bytes, t->dim[axis],
-                   stride[axis] * p->real_bytes, p->real_bytes);
-}
-
-static int64_t label_at(const LsJudge *j, int64_t i)
-{
-    const LsInput *in = &j->g->p->input[j->label];
-    const char *at = j->batch->input + j->l->offset[j->label];
-    int64_t wide;
-    int32_t narrow;
-    if (j->g->p->target.soft)
-        return likeliest(j, at, i);
-    if (in->t.type == LS_DT_I64)
-        return memcpy(&wide, at + 8 * i, 8), wide;
-    return memcpy(&narrow, at + 4 * i, 4), narrow;
-}
-
-/* Adds the softmax of a row to `to`. */
-static void add_softmax(double *to, const LsTensor *t, const char *row, int64_t n, int64_t step,
-                        int real_bytes)
-{
-    const double most =
-        ls_element_at(t->type, row + largest(t, row, n, step, real_bytes) * step, real_bytes);
-    double sum = 0;
-    for (int64_t c = 0; c < n; c++)
-        sum += exp(ls_element_at(t->type, row + c * step, real_bytes) - most);
-    for (int64_t c = 0; c < n; c++)
-        to[c] += exp(ls_element_at(t->type, row + c * step, real_bytes) - most) / sum;
-}
-
 /* Counts a prediction. One of an ensemble's members is counted for that member; the last one also
  * completes the prediction of all, from their mean probabilities. mean: of this position */
-static void predict(LsJudge *j, const LsTensor *t, const char *row, int64_t step, int64_t label,
-                    double *mean)
+static void predict(LsJudge *j, const LsScoreRows *r, const char *row, int64_t label, double *mean)
 {
-    const int bytes = j->g->p->real_bytes;
-    const int64_t n = t->dim[j->g->p->target.class_axis], member = j->g->member;
-    int64_t best = largest(t, row, n, step, bytes);
+    const int64_t n = r->classes, member = j->g->member;
+    int64_t best = ls_score_largest(r, row);
     if (j->members->n > 0) {
         j->members->right[member] += best == label;
         if (member == 0)
             memset(mean, 0, (size_t)n * sizeof *mean);
-        add_softmax(mean, t, row, n, step, bytes);
+        ls_score_add_softmax(r, row, mean);
         if (member < j->members->n - 1)
             return;
         best = 0;
@@ -117,20 +39,30 @@ static void predict(LsJudge *j, const LsTensor *t, const char *row, int64_t step
     j->score->right += best == label;
 }
 
+/* The label of position i; of probabilities the class of the largest. */
+static int64_t label_of(const LsJudge *j, const LsScoreRows *soft, const char *labels, int64_t i)
+{
+    const LsProgram *p = j->g->p;
+    return p->target.soft ? ls_score_largest(soft, labels + ls_score_at(soft, i))
+                          : ls_label_at(&p->input[j->label].t, labels, i);
+}
+
 static void judge(LsJudge *j)
 {
     const LsProgram *p = j->g->p;
-    const LsTensor one = ls_tensor_of(&j->logits->t, 0, p->real_bytes), *t = &one;
-    const char *at = ls_engine_view(j->g, t->at, ls_tensor_bytes(t, p->real_bytes));
-    int64_t stride[LS_TENSOR_RANK], size = ls_data_bytes(t->type, p->real_bytes);
-    int axis = p->target.class_axis;
-    int64_t count = ls_tensor_count(t) / t->dim[axis] * j->batch->valid / p->division.samples;
-    strides(t, stride);
+    const LsWatch target = {.t = p->input[j->label].t};
+    const LsScoreRows soft = p->target.soft
+                                 ? ls_score_rows(&target, p->target.class_axis, p->real_bytes)
+                                 : (LsScoreRows){.classes = 0};
+    const LsScoreRows r = ls_score_rows(j->logits, p->target.class_axis, p->real_bytes);
+    const char *at = ls_engine_view(j->g, r.t.at, r.bytes),
+               *labels = j->batch->input + j->l->offset[j->label];
+    const int64_t count = r.positions * j->batch->valid / p->division.samples;
     for (int64_t i = 0; i < count; i++) {
-        const int64_t label = label_at(j, i);
+        const int64_t label = label_of(j, &soft, labels, i);
         if (!p->target.has_ignore || label != p->target.ignore)
-            predict(j, t, at + place(t, stride, axis, i) * size, stride[axis] * size, label,
-                    j->members->n > 0 ? j->members->mean + i * t->dim[axis] : NULL);
+            predict(j, &r, at + ls_score_at(&r, i), label,
+                    j->members->n > 0 ? j->members->mean + i * r.classes : NULL);
     }
 }
 

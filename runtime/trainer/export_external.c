@@ -24,7 +24,7 @@ enum {
 /* Readers map large data, which then begin a page. Small constants stay in the model: readers look
  * at shapes and the like before they look for files. */
 enum { LARGE = 1 << 20, PAGE = 4096, ALIGNED = 64, CONSTANT = 1024 };
-enum { SLACK = 1 << 16 };       /* bytes of a model that are new: metadata, Casts */
+enum { SLACK = 3 << 20 };       /* bytes of a model that are new: metadata, Casts */
 
 bool ls_export_is_large(const LsProgram *p, LsDataType type)
 {

@@ -139,6 +139,33 @@ static const LsOption row[] = {
      "on a GPU: time the libraries' kernels for each convolution and product, and keep the "
      "fastest"},
     {"--eval", NULL, NULL, FLAG, AT(eval), 1, "do not train: evaluate on --val, or on --data"},
+    {"--metrics", NULL, "LIST", TEXT, AT(metrics), 1,
+     "what evaluations give besides loss and accuracy: auto (default), all, none, or of classes "
+     "top5, confusion, precision, recall, f1, iou, dice, auroc, perplexity, of values mae, mse, "
+     "r2"},
+    {"--confusion", NULL, "FILE", OUTPUT, AT(confusion), 1,
+     "write how often each class was taken for each other in the last evaluation (CSV: a row for "
+     "each class, a column for each prediction)"},
+    LS_OPTION_HEADING("Predictions"),
+    {"--predict", NULL, "OUT", TEXT, AT(predict), 1,
+     "do not train: write what the model gives for --data, which needs no targets: FILE.npz (all "
+     "outputs), FILE.csv (classes and probabilities, or values), FOLDER/ (pictures, masks)"},
+    {"--predict-as", NULL, "npz|csv|png", TEXT, AT(predict_as), 1,
+     "the form of --predict, whatever its name"},
+    {"--predict-outputs", NULL, "NAME,...", TEXT, AT(predict_outputs), 1,
+     "the outputs that --predict and --serve-stdin give (default: all)"},
+    {"--generate", NULL, "N", WHOLE(1), AT(generate), 1,
+     "do not train: print N tokens or characters that follow --prompt"},
+    {"--prompt", NULL, "TEXT|@FILE", TEXT, AT(prompt), 1,
+     "what --generate continues: text, or numbers of tokens; @FILE: what the file has"},
+    {"--temperature", NULL, "T", REAL, AT(temperature), 1,
+     "scores are divided by T before a token is drawn; 0: the likeliest (default 1)"},
+    {"--top-k", NULL, "K", WHOLE(1), AT(top_k), 1, "draw from the K likeliest tokens"},
+    {"--top-p", NULL, "P", REAL, AT(top_p), 1,
+     "draw from the likeliest tokens whose probabilities reach P together"},
+    {"--serve-stdin", NULL, NULL, FLAG, AT(serve_stdin), 1,
+     "do not train: answer every line of standard input (JSON, CSV; a prompt with --generate) with "
+     "a line of JSON"},
     LS_OPTION_HEADING("Results"),
     {"--save", NULL, "DIR", TEXT, AT(save), 1, "folder for checkpoints (safetensors)"},
     {"--save-every", NULL, "N", WHOLE(1), AT(save_every), 1,
@@ -174,6 +201,12 @@ static const LsOption row[] = {
     {"--export-external", NULL, NULL, FLAG, AT(export_external), 1,
      "--export writes the weights to FILE.data beside FILE, as it does with more than 2 GiB of "
      "them"},
+    {"--export-notes", NULL, NULL, FLAG, AT(export_notes), 1,
+     "--export says in the model's metadata what it comes from: plan, steps, data, scaling, "
+     "classes (default); --no-export-notes: equal weights make equal files, whatever the plan"},
+    {"--export-scaling", NULL, NULL, FLAG, AT(export_scaling), 1,
+     "--export puts --scale, --mean and --std in front of the model, which then takes what the "
+     "data files have"},
     {"--image-grid", NULL, "FILE", OUTPUT, AT(image_grid), 1,
      "write a picture (PNG or PPM): five inputs, with the model's outputs below"},
     LS_OPTION_HEADING("Reports"),

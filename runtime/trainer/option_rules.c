@@ -314,7 +314,7 @@ bool ls_trainer_options_fit(LsTrainerOptions *o, const LsProgram *p, LsError *e)
         return ls_fail(e, LS_EXIT_USAGE, "--epochs=0: must be more than 0; 0.5 is half an epoch");
     if (!fits_validation(o, p, e))
         return false;
-    if (!o->data && !(o->eval && o->val))
+    if (!o->data && !(o->eval && o->val) && (o->infers == NULL || o->predict))
         return ls_fail(e, LS_EXIT_USAGE, "no data: give --data FILE, or --data synthetic");
     if ((o->eval || o->val || o->image_grid) && p->phase.eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "this program has no evaluation form (--val, --eval, "
@@ -371,6 +371,14 @@ bool ls_trainer_export_type(LsTrainerOptions *o, const LsProgram *p, LsError *e)
     if (o->export_precision != NULL && o->export_to == NULL)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--export-precision is for --export FILE, which is not given");
+    if (o->export_scaling && o->export_to == NULL)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-scaling is for --export FILE, which is not given");
     o->export_external |= o->export_to != NULL && ls_export_is_large(p, o->export_type);
+    if (o->export_scaling && (o->export_external || o->export_type != LS_DT_REAL))
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-scaling: the nodes go into a model of one file and float32; leave "
+                       "out %s",
+                       o->export_type != LS_DT_REAL ? "--export-precision" : "--export-external");
     return ls_export_narrow_can(p, o->export_type, e);
 }

@@ -1,6 +1,7 @@
 /* runtime/trainer/run_results.c -- see run_results.h. */
 #include "runtime/trainer/run_results.h"
 #include "runtime/trainer/export_adapter.h"
+#include "runtime/trainer/export_notes.h"
 #include "runtime/trainer/export_trained.h"
 #include "runtime/watch/image_grid.h"
 #include "runtime/trainer/pipelined_update.h"
@@ -68,6 +69,23 @@ static bool take_best(LsTrainer *t, LsError *e)
     return true;
 }
 
+static void export_model(LsTrainer *t, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    const LsDataset *d = t->feed.train.p != NULL ? &t->feed.train : &t->feed.val;
+    const int64_t steps = o->export_best ? t->place.habits.best.update : t->place.update;
+    LsNotes notes = {0};
+    LsFront front = {0};
+    if ((!o->export_notes || ls_notes_make(&notes, t->p, steps, d, e))
+        && (!o->export_scaling || ls_front_make(&front, t->p, d, e))) {
+        const LsExportForm form = {o->export_type, o->export_external,
+                                   o->export_scaling ? &front : NULL, notes.bytes, notes.n};
+        ls_export(&t->memory, o->export_member, &t->place.alphabet, &form, o->export_to, e);
+    }
+    ls_notes_free(&notes);
+    ls_front_free(&front);
+}
+
 /* --export, --export-adapter, --save-weights */
 static void write_models(LsTrainer *t, LsError *model, LsError *adapter, LsError *weights)
 {
@@ -75,8 +93,7 @@ static void write_models(LsTrainer *t, LsError *model, LsError *adapter, LsError
     if (o->export_best && !take_best(t, model))
         return;
     if (o->export_to)
-        ls_export(&t->memory, o->export_member, &t->place.alphabet,
-                  &(LsExportForm){o->export_type, o->export_external}, o->export_to, model);
+        export_model(t, model);
     if (o->export_adapter)
         ls_export_adapter(&t->memory, o->export_member, o->export_adapter, adapter);
     if (o->save_weights)
@@ -92,13 +109,15 @@ bool ls_write_results(LsTrainer *t, LsError *e)
     const LsTrainerOptions *o = &t->o;
     const bool whole = o->eval || t->place.update == t->updates, dumps = o->dump && whole;
     LsError dump = {0}, times = {0}, model = {0}, grid = {0}, adapter = {0},
-            weights = {0};
+            weights = {0}, table = {0};
     if (o->dump && !whole)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
         print_measure(t);
     if (!o->export_best)
         write_models(t, &model, &adapter, &weights);
+    if (o->confusion)
+        ls_metrics_write_confusion(&t->reports.metrics, o->confusion, &table);
     if (dumps)
         write_dump(t, &dump);
     write_times(t, &times);
@@ -110,7 +129,9 @@ bool ls_write_results(LsTrainer *t, LsError *e)
     const LsError *lost = o->export_to ? &model : o->save_weights ? &weights : &dump;
     if (!o->eval && lost->code != LS_EXIT_DONE)
         ls_rescue_unwritten(t);
-    const bool wrote[] = {keep(e, &model), keep(e, &adapter), keep(e, &dump), keep(e, &times),
-                          keep(e, &grid),  keep(e, &weights)};
-    return wrote[0] && wrote[1] && wrote[2] && wrote[3] && wrote[4] && wrote[5];
+    LsError *const one[] = {&model, &adapter, &dump, &times, &grid, &weights, &table};
+    bool ok = true;
+    for (int k = 0; k < (int)(sizeof one / sizeof *one); k++)
+        ok &= keep(e, one[k]);
+    return ok;
 }

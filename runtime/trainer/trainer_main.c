@@ -9,6 +9,7 @@
 #include "runtime/watch/gradient_check.h"
 #include "runtime/trainer/epoch_report.h"
 #include "runtime/trainer/find_rate.h"
+#include "runtime/trainer/inference.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/rank_update.h"
 #include "runtime/trainer/rescue.h"
@@ -28,7 +29,7 @@
 static void be_silent(LsTrainer *t)
 {
     LsTrainerOptions *o = &t->o;
-    o->tensorboard = o->save_weights = o->rate_table = NULL;
+    o->tensorboard = o->save_weights = o->rate_table = o->confusion = NULL;
     o->log_grad_norm = false;
     o->log = o->trace = o->profile = o->dump = o->image_grid = o->export_to = o->val = NULL;
     o->progress = "none";
@@ -97,12 +98,16 @@ static bool run(LsTrainer *t, LsError *e)
         ls_interrupt_allow(false, 0);
         return check_gradients(t, e);
     }
+    if (t->o.infers)
+        return ls_infer(t, e);
     if (t->o.eval) {
         printf("epoch %" PRId64 "  step %" PRId64, t->place.epoch, t->place.update);
         ls_interrupt_allow(false, 0);
         bool ok = ls_train_evaluate(t, e);
         ls_interrupt_forbid();
         printf("\n");
+        if (ok && *t->ending.signal == 0)
+            ls_metrics_print(&t->reports.metrics, stdout);
         t->ending.agreed = (int)*t->ending.signal;
         t->ending.interrupted = t->ending.agreed != 0;
         return ok && !t->ending.interrupted ? ls_write_results(t, e) : ok;

@@ -2,8 +2,10 @@
 #include "runtime/trainer/trainer_open.h"
 #include "runtime/data/token_inputs.h"
 #include "runtime/engine/thread_pool.h"
+#include "runtime/trainer/export_scaling.h"
 #include "runtime/trainer/init_from.h"
 #include "runtime/trainer/rank_devices.h"
+#include "runtime/trainer/scored_evaluation.h"
 #include "runtime/trainer/short_batch.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/pipelined_update.h"
@@ -46,6 +48,7 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
                            .stride = o->stride,
                            .pack = o->pack,
                            .random_windows = o->random_windows && spec == o->data,
+                           .unlabelled = o->infers != NULL,
                            .seed = (uint64_t)o->seed};
 }
 
@@ -87,8 +90,11 @@ static bool takes_options(const LsTrainer *t, LsError *e)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--random-windows: the data are no stream of tokens, or its windows cannot "
                        "be moved");
+    if (o->export_scaling
+        && !ls_front_check(t->feed.train.p != NULL ? &t->feed.train : &t->feed.val, e))
+        return false;
     const char *name = o->scale ? "scale" : o->mean ? "mean" : o->std ? "std" : NULL;
-    return !name || t->feed.train.scaled || t->feed.val.scaled
+    return !name || o->serve_stdin || t->feed.train.scaled || t->feed.val.scaled
            || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
 }
 
@@ -146,7 +152,7 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
         if (!*resumed)
             return false;
     }
-    if (*resumed && t->o.seed_given && t->place.seed != (uint64_t)t->o.seed)
+    if (*resumed && t->o.infers == NULL && t->o.seed_given && t->place.seed != (uint64_t)t->o.seed)
         return ls_fail(e, LS_EXIT_USAGE, "--seed=%" PRId64 ", but %s was made with seed %" PRIu64,
                        t->o.seed, from, t->place.seed);
     if (*resumed && !t->o.eval && !ls_private_continues(t->p, &t->place, from, e))
@@ -326,9 +332,9 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         || (o->init_from
             && !ls_init_from(&t->memory, o->init_from, o->init_strict, stderr, e))
         || !resume(t, &resumed, e) || !number_texts(t, e)
-        || !ls_validation_open(t, resumed, e) || !open_augmenter(t, workers, e)
-        || !open_loader(t, workers, e)
-        || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
+        || !ls_validation_open(t, resumed, e) || !ls_scored_open(t, e)
+        || !open_augmenter(t, workers, e) || !open_loader(t, workers, e) || !open_pool(t, e)
+        || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e)
         || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
         || (t->group.exchange.r != NULL
@@ -375,6 +381,7 @@ void ls_trainer_close(LsTrainer *t, LsError *e)
     ls_exchange_close(&t->group.exchange);
     ls_engine_close(&t->engine);
     ls_dump_close(&t->reports.dump);
+    ls_metrics_close(&t->reports.metrics);
     ls_trace_close(&t->reports.trace);
     ls_augmenter_close(&t->feed.augmenter);
     ls_dataset_close(&t->feed.train);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "runtime/predict/predict_file.h"
 #include "runtime/trainer/export_adapter.h"
 #include "runtime/trainer/export_narrow.h"
 
@@ -102,6 +103,9 @@ bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc,
                             .export_member = -1,
                             .rank = -1,
                             .compare_replicas = LS_COMPARE_REPLICAS,
+                            .temperature = -1,
+                            .export_notes = true,
+                            .top_p = -1,
                             .lr = p->defaults.lr,
                             .progress = "auto",
                             .schedule = p->defaults.schedule ? p->defaults.schedule : "constant"};
@@ -113,7 +117,8 @@ bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc,
         else if (!parse_one(o, argc, argv, &k, e))
             return false;
     }
-    return ls_trainer_options_fit(o, p, e) && ls_trainer_export_type(o, p, e);
+    return ls_trainer_inference_fit(o, p, e) && ls_trainer_options_fit(o, p, e)
+           && ls_trainer_export_type(o, p, e);
 }
 
 /* Refuses two outputs into one regular file: the second would replace the first. */
@@ -145,13 +150,26 @@ static bool is_apart_from_data(const LsTrainerOptions *o, LsError *e)
     return true;
 }
 
+static bool check_predictions(const LsTrainerOptions *o, LsError *e)
+{
+    for (int k = 0; o->predict && k < ls_trainer_table.n; k++) {
+        const char *other = ls_trainer_output(o, k);
+        if (other && strcmp(other, o->predict) == 0)
+            return ls_fail(e, LS_EXIT_USAGE, "--predict and %s both write %s",
+                           ls_trainer_table.row[k].name, other);
+    }
+    return !o->predict
+           || ls_predict_check(ls_predict_kind(o->predict, o->predict_as, e), o->predict, e);
+}
+
 bool ls_trainer_outputs_check(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     for (int k = 0; k < ls_trainer_table.n; k++)
         if (ls_trainer_output(o, k) != NULL
             && (!is_apart(o, k, e) || !ls_out_check(ls_trainer_output(o, k), e)))
             return false;
-    return (o->export_adapter == NULL
+    return check_predictions(o, e)
+           && (o->export_adapter == NULL
             || ls_export_adapter_check(p, o->export_member, o->export_adapter, e))
            && (!o->export_external
                || (is_apart_from_data(o, e) && ls_external_check(o->export_to, e)));

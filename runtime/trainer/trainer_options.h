@@ -42,7 +42,16 @@ typedef struct LsTrainerOptions {
     bool late_exchange;         /* only after the backward part */
     bool share_gpus;            /* two ranks may have the same */
     bool tune;
-    bool eval;
+    bool eval;                  /* trains nothing: evaluates, or does what `infers` names */
+    const char *infers;         /* the option that asks for predictions: "--predict", ...; NULL */
+    const char *predict, *predict_as, *predict_outputs;
+    int64_t generate;           /* tokens; 0: none */
+    const char *prompt;
+    double temperature, top_p;  /* < 0: not given */
+    int64_t top_k;              /* 0: all */
+    bool serve_stdin;
+    const char *metrics, *confusion;
+    bool export_scaling, export_notes;
     int64_t find_rate;          /* updates; -1: a usual number of them; 0: no search */
     const char *rate_range, *rate_table;
     const char *init_from; bool init_strict;
@@ -81,6 +90,9 @@ const char *ls_trainer_output(const LsTrainerOptions *o, int k);
 /* option_rules.c: whether the options go together and with the program; else an LS_EXIT_USAGE
  * error. Parses --augment. */
 bool ls_trainer_options_fit(LsTrainerOptions *o, const LsProgram *p, LsError *e);
+/* inference_rules.c: sets `infers` and `eval`; what predictions, metrics and scaling add to the
+ * rules. */
+bool ls_trainer_inference_fit(LsTrainerOptions *o, const LsProgram *p, LsError *e);
 /* Sets export_type of --export-precision, which the model must be able to cast. */
 bool ls_trainer_export_type(LsTrainerOptions *o, const LsProgram *p, LsError *e);
 

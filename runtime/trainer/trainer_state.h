@@ -2,6 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_TRAINER_STATE_H
 #define LS_RUNTIME_TRAINER_TRAINER_STATE_H
 
+#include "runtime/metrics/metrics.h"
 #include "runtime/ranks/rank_exchange.h"
 #include "runtime/watch/value_checks.h"
 #include "runtime/pipeline/stage_threads.h"
@@ -98,6 +99,7 @@ typedef struct LsReports {
     LsTrace trace;
     LsCheck check;
     LsMeasure measure;
+    LsMetrics metrics;          /* of evaluations */
     struct LsStageWatch *stage; /* likewise, by stage (pipelined_update.c) */
 } LsReports;
 

@@ -2,6 +2,7 @@
 #include "runtime/trainer/validation.h"
 
 #include "runtime/pipeline/stage_ranks.h"
+#include "runtime/trainer/scored_evaluation.h"
 #include "runtime/trainer/short_batch.h"
 
 #include <inttypes.h>
@@ -133,8 +134,7 @@ bool ls_validation_begin(LsTrainer *t, LsError *e)
     if (!watches(t) || !ls_is_first(t))
         return true;
     t->feed.val.limit = 1;
-    const bool ok = ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.val, NULL, 0,
-                                t->ending.signal, NULL, &s, e);
+    const bool ok = ls_scored_evaluation(t, NULL, 0, NULL, &s, e);
     t->feed.val.limit = ls_validation_limit(t);
     if (!ok || !s.whole)
         return ok;

@@ -125,7 +125,8 @@ void ls_log_privacy(LsLog *l, int64_t update, int64_t epoch, double epsilon, dou
     end_line(l, &t);
 }
 
-void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy)
+void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy,
+                 LsLogResults further)
 {
     char part[LINE];
     LsText t;
@@ -137,6 +138,10 @@ void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double ac
     if (accuracy >= 0) {
         ls_text_put(&t, ",\"val_accuracy\":");
         ls_text_number(&t, accuracy, 9);
+    }
+    for (int k = 0; k < further.n; k++) {
+        ls_text_put(&t, ",\"%s\":", further.name[k]);
+        ls_text_number(&t, further.value[k], 17);
     }
     end_line(l, &t);
 }

@@ -24,8 +24,11 @@ void ls_log_step(LsLog *l, const LsStepValues *v);
 void ls_log_scale(LsLog *l, int64_t update, int64_t epoch, double was, double is, bool skipped);
 /* What all updates so far guarantee (runtime/privacy/privacy_ledger.h). */
 void ls_log_privacy(LsLog *l, int64_t update, int64_t epoch, double epsilon, double delta);
+/* Results of an evaluation besides its loss and accuracy. */
+typedef struct LsLogResults { const char *const *name; const double *value; int n; } LsLogResults;
 /* accuracy < 0: none. */
-void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy);
+void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy,
+                 LsLogResults further);
 /* Logs the result of --check-gradients; name and element: the worst, "": none. */
 void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, uint32_t stopped,
                       double median, double worst, double limit, const char *name, int64_t element);

@@ -59,6 +59,7 @@ class Options:
             self.run += dice.choice([[], ["--val-every", "1"], ["--val-every", "2"]])
             self.run += dice.choice([[], ["--patience", "9"]])
             self.run += dice.choice([[], ["--limit-val-batches", "1"]])
+            self.run += dice.choice([[], ["--metrics", "all"]])
         if dice.random() < 0.1:
             self.run += ["--limit-batches", "1"]
         if self.mode == "dp":

@@ -103,7 +103,7 @@ static bool export(const char *path, LsDataType type, bool external)
 {
     const LsAlphabet none = {{0}};
     e = (LsError){0};
-    return ls_export(&m, 0, &none, &(LsExportForm){type, external}, path, &e);
+    return ls_export(&m, 0, &none, &(LsExportForm){.type = type, .external = external}, path, &e);
 }
 
 static void exported(const char *path, LsDataType type, bool external)

@@ -305,6 +305,146 @@ static void check_export_best(void)
     TOLD(out_text, "exporting the model of step 3, with the best val_loss");
 }
 
+static void check_begins(const char *path, const char *with)
+{
+    static char text[1 << 16];
+    tiny_read(path, text, sizeof text);
+    ck_assert_msg(strncmp(text, with, strlen(with)) == 0, "%s does not begin with '%s'", path,
+                  with);
+}
+
+/* What they give: tests/runtime/test_metrics.c, tests/whole/predict.sh. */
+static void check_metrics(void)
+{
+    runs("--data data.npz --val data.npz");
+    ck_assert_int_eq(count(out_text, "val_f1_macro"), 0);
+    runs("--data data.npz --val data.npz --metrics f1 --log log.json");
+    TOLD(out_text, "val_f1_macro ");
+    tiny_read("log.json", out_text, sizeof out_text);
+    TOLD(out_text, "\"val_f1_macro\":");
+    LsProgram p = watched();
+    must(&p, 2, "--data data.npz --val data.npz --metrics mae");
+    TOLD(err_text, "this program has no mae: its loss is of classes");
+    must(&p, 2, "--data data.npz --metrics f1");
+    TOLD(err_text, "--metrics: the run evaluates nothing");
+}
+
+static void check_confusion(void)
+{
+    runs("--data data.npz --eval --confusion table.csv");
+    tiny_read("table.csv", out_text, sizeof out_text);
+    TOLD(out_text, "label,0,1\n0,");
+}
+
+static void check_predict(void)
+{
+    runs("--data data.npz --predict some.csv");
+    TOLD(out_text, "predicted 10 samples with the weights of step 0: some.csv");
+    ck_assert_int_eq(seen.steps, 0);
+    tiny_read("some.csv", out_text, sizeof out_text);
+    TOLD(out_text, "class,probability,p_0,p_1\n");
+    ck_assert_int_eq(count(out_text, "\n"), 1 + SAMPLES);
+    LsProgram p = watched();
+    must(&p, 2, "--data data.npz --predict some.csv --eval");
+    TOLD(err_text, "--eval and --predict do not go together");
+    must(&p, 2, "--predict some.csv");
+    TOLD(err_text, "no data");
+    must(&p, 2, "--data data.npz --predict some");
+    TOLD(err_text, "the name says nothing of the form");
+}
+
+static void check_predict_as(void)
+{
+    runs("--data data.npz --predict some --predict-as npz");
+    check_begins("some", "PK");
+}
+
+static void check_predict_outputs(void)
+{
+    LsProgram p = watched();
+    runs("--data data.npz --predict some.npz --predict-outputs y");
+    must(&p, 2, "--data data.npz --predict some.npz --predict-outputs z");
+    TOLD(err_text, "the model has no output 'z'; it has y");
+}
+
+/* The same program, whose samples are rows of one token, 0 or 1. */
+static void says(const char *command, const char *text)
+{
+    static LsInput input[2];
+    LsProgram p = watched();
+    memcpy(input, p.input, sizeof input);
+    for (int k = 0; k < 2; k++)
+        input[k].t = (LsTensor){.name = k == 0 ? "x" : "label", .type = LS_DT_I64, .rank = 2,
+                                .dim = {TB, 1}, .at = {LS_AT_INPUT, k}};
+    p.input = input;
+    must(&p, 0, command);
+    ck_assert_msg(text == NULL || strcmp(out_text, text) == 0, "%s: %s", command, out_text);
+}
+
+static void check_generate(void)
+{
+    char two[64];
+    says("--generate 3 --prompt 1 --temperature 0", "0 0 0\n");
+    says("--generate 8 --prompt 1 --temperature 100 --top-k 1", "0 0 0 0 0 0 0 0\n");
+    says("--generate 8 --prompt 1 --temperature 100 --top-p 0.1", "0 0 0 0 0 0 0 0\n");
+    says("--generate 8 --prompt 1 --temperature 100", NULL);
+    TOLD(out_text, "1");
+    snprintf(two, sizeof two, "%.60s", out_text);
+    says("--generate 8 --prompt 1 --temperature 100 --threads 3", two);
+    says("--generate 8 --prompt 1 --temperature 100 --seed 7", NULL);
+    ck_assert_str_ne(out_text, two);
+    LsProgram p = watched();
+    must(&p, 2, "--generate 3 --prompt 1");
+    TOLD(err_text, "--generate is for models that take a row of tokens");
+    must(&p, 2, "--generate 3");
+    TOLD(err_text, "give --prompt");
+    must(&p, 2, "--data data.npz --top-k 3");
+    TOLD(err_text, "--top-k is for --generate N");
+}
+
+static void check_serve_stdin(void)
+{
+    static const char lines[] = "1,2,3,4,5,6\n{\"x\": [[1,2],[3,4],[5,6]], \"id\": 3}\n1,2\n";
+    write_bytes("lines", lines, sizeof lines - 1);
+    ck_assert_ptr_nonnull(freopen("lines", "r", stdin));
+    runs("--serve-stdin");
+    ck_assert_ptr_nonnull(freopen("/dev/null", "r", stdin));
+    ck_assert_int_eq(count(out_text, "\n"), 3);
+    TOLD(out_text, "{\"class\":");
+    TOLD(out_text, "{\"id\":3,\"class\":");
+    TOLD(out_text, "{\"error\":\"the row ends too early");
+}
+
+/* Nodes in front of a model: tests/whole/predict.sh. */
+static void check_export_scaling(void)
+{
+    LsProgram p = watched();
+    must(&p, 2, "--data data.npz --export x.onnx --export-scaling");
+    TOLD(err_text, "the data are not scaled");
+    must(&p, 2, "--data data.npz --export-scaling");
+    TOLD(err_text, "--export-scaling is for --export FILE");
+}
+
+static bool has_text(const char *path, const char *text)
+{
+    char bytes[4096];
+    FILE *f = fopen(path, "rb");
+    const size_t n = f != NULL ? fread(bytes, 1, sizeof bytes, f) : 0;
+    if (f != NULL)
+        fclose(f);
+    return memmem(bytes, n, text, strlen(text)) != NULL;
+}
+
+static void check_export_notes(void)
+{
+    runs("--data ./data.npz --export x.onnx --scale 2");
+    ck_assert(has_text("x.onnx", "lowerset.plan") && has_text("x.onnx", "0123abcd"));
+    ck_assert(has_text("x.onnx", "{\"x\":{\"scale\":2}}") && has_text("x.onnx", "data.npz"));
+    ck_assert(!has_text("x.onnx", "./data.npz"));
+    runs("--data data.npz --export x.onnx --no-export-notes");
+    ck_assert(!has_text("x.onnx", "lowerset."));
+}
+
 static void check_drop_last(void)
 {
     runs("--data data.npz");
@@ -463,14 +603,6 @@ static void check_overwrite(void)
     runs("--data data.npz --epochs 1 --save again --overwrite");
     ck_assert(there("again/step-000000003.safetensors")
               && !there("again/step-000000006.safetensors"));
-}
-
-static void check_begins(const char *path, const char *with)
-{
-    static char text[1 << 16];
-    tiny_read(path, text, sizeof text);
-    ck_assert_msg(strncmp(text, with, strlen(with)) == 0, "%s does not begin with '%s'", path,
-                  with);
 }
 
 static void check_export(void)
@@ -753,6 +885,19 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"patience", check_patience},
     {"min-delta", check_min_delta},
     {"export-best", check_export_best},
+    {"metrics", check_metrics},
+    {"confusion", check_confusion},
+    {"predict", check_predict},
+    {"predict-as", check_predict_as},
+    {"predict-outputs", check_predict_outputs},
+    {"generate", check_generate},
+    {"prompt", check_generate},
+    {"temperature", check_generate},
+    {"top-k", check_generate},
+    {"top-p", check_generate},
+    {"serve-stdin", check_serve_stdin},
+    {"export-notes", check_export_notes},
+    {"export-scaling", check_export_scaling},
     {"tensorboard", check_tensorboard},
     {"log-grad-norm", check_log_grad_norm},
     {"find-rate", check_find_rate},

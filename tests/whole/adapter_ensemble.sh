@@ -56,9 +56,9 @@ run ./many --lr 0.1 --export-adapter alone --export-member 2
 cmp -s all/2/adapter_model.safetensors alone/adapter_model.safetensors || fail "the member 2 alone"
 run ./many --lr 0.1 --export model.onnx --export-member 1
 compiled --lora seed=7,r=2 --ensemble 3 --merge -o merging
-run ./merging --lr 0.1 --export merged.onnx --export-member 1
+run ./merging --lr 0.1 --no-export-notes --export merged.onnx --export-member 1
 compiled --lora seed=8,r=2 --merge -o merging
-run ./merging --lr 0.1 --export own.onnx
+run ./merging --lr 0.1 --no-export-notes --export own.onnx
 cmp -s merged.onnx own.onnx || fail "the merged member is not a program's"
 compiled --adapter all/0,all/1,all/2 --ensemble 3 -o more
 rm -rf next
@@ -104,9 +104,9 @@ least=$("$lowerset" plan gpt.onnx --batch 4 -q --plan-effort 1 --budget min --en
 # ---- parts of a model that are frozen otherwise ----
 model=gpt.onnx
 compiled --ensemble 2 --train-only 'transformer.ln_f.*' --optimizer adamw -o pair
-run ./pair --member-rates 0.1,0.02 --export two.onnx --export-member 1
+run ./pair --member-rates 0.1,0.02 --no-export-notes --export two.onnx --export-member 1
 compiled --train-only 'transformer.ln_f.*' --optimizer adamw -o one
-run ./one --lr 0.02 --export one.onnx
+run ./one --lr 0.02 --no-export-notes --export one.onnx
 cmp -s one.onnx two.onnx || fail "an ensemble of norms is not a program's"
 
 # ---- refusals ----

@@ -21,7 +21,7 @@ run() {         # PROGRAM OPTIONS...
 train() {
     program=$1 to=$2
     shift 2
-    run "$program" $RUN $SAMPLES --export "$to" "$@" \
+    run "$program" $RUN $SAMPLES --no-export-notes --export "$to" "$@" \
         && sed 's/ in [0-9].*//' "$OUT/said" >"$to.said"
 }
 

@@ -22,7 +22,8 @@ trained() {
     "$lowerset" compile "$model" --batch "$batch" -q -O 0 --plan-effort 1 "$@" -o net >said 2>&1 \
         || fail "compile $*"
     ./net --data "synthetic:$samples" --seed 3 --threads "$threads" --lr 0.1 --epochs 2 --log log \
-        --progress none --export "$name.onnx" >said 2>&1 || fail "the program of $*"
+        --no-export-notes --progress none --export "$name.onnx" >said 2>&1 \
+        || fail "the program of $*"
     grep -o '"loss":[^,}]*' log >"$name.losses"
     ./net --data "synthetic:$samples" --eval --progress none 2>&1 | grep -o 'val_loss [-0-9.e]*' \
         >>"$name.losses"

@@ -54,7 +54,8 @@ trained() {
     built net gpt.onnx $label --segments "$@"
     rm -f log
     # shellcheck disable=SC2086
-    ran ./net --data samples.jsonl --pack --epochs 3 --lr 0.1 --log log --export "$name.onnx" $run
+    ran ./net --data samples.jsonl --pack --epochs 3 --lr 0.1 --log log --no-export-notes \
+        --export "$name.onnx" $run
     grep -o '"loss":[^,}]*' log >"$name.losses"
     [ "$(wc -l <"$name.losses")" -eq 3 ] || fail "$name: not three updates"
 }

@@ -106,13 +106,13 @@ START_TEST(checkpoints_fit_any_number_of_stages)
     for (int k = 0; k < 3; k++)
         MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --optimizer=adam %s -o t%d", way[k], k);
     MUST("./t0 --data synthetic:21 --val synthetic:9" RUN
-         "--epochs 4 --dump one.npz --export one.onnx >one.txt");
+         "--epochs 4 --dump one.npz --no-export-notes --export one.onnx >one.txt");
     MUST("rm -rf saved; ./t1 --data synthetic:21" RUN "--epochs 4 --steps 5 --save saved");
     MUST("./t2 --data synthetic:21" RUN "--epochs 4 --steps 8 --resume=auto --save saved");
     MUST("./t0 --data synthetic:21" RUN "--epochs 4 --steps 10 --resume=auto --save saved");
     MUST("./t1 --data synthetic:21 --val synthetic:9" RUN
          "--epochs 4 --resume=auto --save saved --dump other.npz "
-         "--export other.onnx >other.txt");
+         "--no-export-notes --export other.onnx >other.txt");
     ck_assert(same_arrays("one.npz", "other.npz", ""));
     MUST("cmp one.onnx other.onnx");
     MUST("tail -1 one.txt | sed 's/.*val_loss/val_loss/' >a; tail -1 other.txt | sed "
@@ -151,19 +151,19 @@ START_TEST(stages_are_threads_or_processes)
     for (int k = 0; k < 2; k++) {
         MUST(COMPILE "%s --batch=8 --microbatches=4 --store-gradients -o t", net[k]);
         MUST("./t --data synthetic:21 --val synthetic:9" RUN
-             "--threads=1 --epochs 5 --export one.onnx --dump one.npz >one.txt "
+             "--threads=1 --epochs 5 --no-export-notes --export one.onnx --dump one.npz >one.txt "
              "2>one.err");
         MUST(COMPILE
              "%s --batch=8 --microbatches=4 --store-gradients --stages=3 --order=zb %s -o t",
              net[k], k == 0 ? "--recompute=except-last" : "");
         MUST("rm -rf saved; ./t --data synthetic:21 --val synthetic:9" RUN
-             "--threads=1 --epochs 5 --export other.onnx --save saved "
+             "--threads=1 --epochs 5 --no-export-notes --export other.onnx --save saved "
              "--save-every 7 --ranks=3 >other.txt 2>other.err");
         MUST("cmp one.onnx other.onnx; cmp one.txt other.txt; cmp one.err other.err");
         MUST(
             "./t --data synthetic:21" RUN
-            "--epochs 5 --export other.onnx --comm=local --resume saved/step-000000007.safetensors "
-            "--dump other.npz");
+            "--epochs 5 --no-export-notes --export other.onnx --comm=local "
+            "--resume saved/step-000000007.safetensors --dump other.npz");
         MUST("cmp one.onnx other.onnx");
         ck_assert(same_arrays("one.npz", "other.npz", ""));
     }

@@ -25,7 +25,8 @@ must $build -o one
 must $build --ranks 2 -o two
 must $build --stages 2 -o stages
 split="--data train.csv --val-split 20% --lr 0.02 --progress none"
-long="$split --epochs 60 --val-every 7 --keep-best val_loss --patience 6 --export-best"
+long="$split --epochs 60 --val-every 7 --keep-best val_loss --patience 6 --export-best
+    --no-export-notes"
 
 # ---- an early end, and the best
 must ./one $long --save ck --log log --export best.onnx
@@ -56,7 +57,7 @@ must ./one --eval --data train.csv --val-split 20% --resume ck/best.safetensors 
 has out "val_loss $(awk -v best="$best" '$1 == best { printf "%.7g", $2 }' losses)"
 has out "step $best "
 must ./one --eval --data train.csv --val-split 20% --resume ck/best.safetensors --progress none \
-    --export again.onnx
+    --no-export-notes --export again.onnx
 cmp best.onnx again.onnx || fail "the exported model is not the best"
 # A delta that nothing reaches ends the run after the first evaluation and so many more.
 must ./one $split --epochs 60 --val-every 7 --patience 3 --min-delta 9
@@ -124,8 +125,9 @@ must "$lowerset" model gpt --depth=1 --heads=1 --width=8 --context=16 --vocab=26
     -o gpt.onnx
 must "$lowerset" compile gpt.onnx --batch 4 --loss ce --opt 0 -q -o gpt
 head -c 705 text.txt >head.txt          # 44 windows; 45 to 56 have one window of 16 between
-must ./gpt --data text.txt --val-split 11 --no-shuffle --epochs 2 --progress none --export a.onnx
-must ./gpt --data head.txt --val text.txt --no-shuffle --epochs 2 --progress none --export b.onnx
+windows="--epochs 2 --progress none --no-export-notes"
+must ./gpt --data text.txt --val-split 11 --no-shuffle $windows --export a.onnx
+must ./gpt --data head.txt --val text.txt --no-shuffle $windows --export b.onnx
 cmp a.onnx b.onnx || fail "windows: it trained on others"
 
 # ---- what does not go together

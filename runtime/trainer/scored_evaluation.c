@@ -1,0 +1,40 @@
+/* runtime/trainer/scored_evaluation.c -- see scored_evaluation.h. */
+#include "runtime/trainer/scored_evaluation.h"
+
+static const LsDataset *data_of(const LsTrainer *t)
+{
+    return t->feed.val.p != NULL ? &t->feed.val : &t->feed.train;
+}
+
+bool ls_scored_open(LsTrainer *t, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    if (o->infers != NULL || (t->feed.val.p == NULL && !o->eval))
+        return true;
+    return ls_metrics_open(&t->reports.metrics, &t->engine, o->metrics, o->confusion != NULL,
+                           o->eval, data_of(t), e);
+}
+
+static void add(void *to, const char *name, double value, bool higher)
+{
+    ls_score_add(to, name, value, higher);
+}
+
+bool ls_scored_evaluation(LsTrainer *t, const LsHook *extra, int nextra, LsProgress *bar,
+                          LsScore *s, LsError *e)
+{
+    enum { HOOKS = 7 };
+    LsMetrics *m = &t->reports.metrics;
+    LsHook hook[HOOKS];
+    int n = 0;
+    for (; n < nextra && n < HOOKS - 1; n++)
+        hook[n] = extra[n];
+    ls_metrics_begin(m);
+    if (ls_metrics_look(m))
+        hook[n++] = ls_metrics_hook(m);
+    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members, data_of(t), hook, n,
+                     t->ending.signal, bar, s, e))
+        return false;
+    ls_metrics_each(m, s->loss, s, add);
+    return true;
+}
