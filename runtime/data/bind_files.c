@@ -104,7 +104,20 @@ static bool fits(const LsArray *a, const LsTensor *t, const LsSource *s, int64_t
                && a->dim[0] % sample[0] == 0);
 }
 
-static bool fit(LsDataset *d, uint32_t input, LsError *e)
+static bool other_pictures(const LsDataset *d, uint32_t input, LsError *e)
+{
+    const LsTensor *t = &d->p->input[input].t;
+    const LsSource *s = &d->source[input];
+    char have[96], want[96];
+    return ls_fail(e, LS_EXIT_DATA,
+                   "%s: its pictures are %s, but input '%s' takes %s (channels, height, width): "
+                   "pack them again with --channels %lld --size %lldx%lld",
+                   s->path, ls_dims_text(3, s->array.dim + 1, have), t->name,
+                   ls_dims_text(3, t->dim + 1, want), (long long)t->dim[1], (long long)t->dim[2],
+                   (long long)t->dim[3]);
+}
+
+bool ls_dataset_fit(LsDataset *d, uint32_t input, LsError *e)
 {
     const LsTensor *t = &d->p->input[input].t;
     LsSource *s = &d->source[input];
@@ -113,6 +126,8 @@ static bool fit(LsDataset *d, uint32_t input, LsError *e)
     s->one = s->array.count == 1 && (s->array.rank == 0 || s->per_sample > 1);
     if (s->one || fits(&s->array, t, s, d->p->division.samples))
         return true;
+    if (s->field && s->field->kind == LS_FIELD_PICTURE && t->rank == 4)
+        return other_pictures(d, input, e);
     bool classes = d->p->input[input].is_label && d->p->target.classes > 0 && t->rank > 1;
     if (classes)                /* of scores with several positions per sample */
         snprintf(axis, sizeof axis,
@@ -143,7 +158,7 @@ static bool bind_npz(LsDataset *d, const LsFile *f, int only, LsError *e)
         }
         if (found)
             s->path = f->path;
-        if (found && !fit(d, k, e))
+        if (found && !ls_dataset_fit(d, k, e))
             return false;
     }
     return true;
@@ -166,7 +181,7 @@ static bool bind_one(LsDataset *d, const LsFile *f, uint32_t input, LsError *e)
                      "numbers give --raw=TYPE)",
                      f->path);
     s->path = f->path;
-    return ok && fit(d, input, e);
+    return ok && ls_dataset_fit(d, input, e);
 }
 
 /* The next input without a source, the targets last. */
@@ -193,6 +208,11 @@ static bool bind_item(LsDataset *d, char *item, LsError *e)
                        f->path, f->path);
     if (f->size >= 4 && memcmp(f->data, "PK", 2) == 0 && (f->data[2] == 3 || f->data[2] == 5))
         return bind_npz(d, f, input, e);
+    if (ls_data_file_is(f) && !d->opt.raw)
+        return ls_data_file_bind(d, f, input, e);
+    if (input < 0 && ends_with(f->path, ".lsd"))
+        return ls_fail(e, LS_EXIT_DATA, "%s: no packed data set (lowerset data pack makes them)",
+                       f->path);
     if (input < 0 && ends_with(f->path, ".npz"))
         return ls_fail(e, LS_EXIT_DATA, "%s: not a ZIP archive (truncated?)", f->path);
     if (input < 0 && ends_with(f->path, ".csv"))
@@ -201,6 +221,8 @@ static bool bind_item(LsDataset *d, char *item, LsError *e)
         return ls_text_read(d, f, e);
     if (input < 0 && ends_with(f->path, ".jsonl"))
         return ls_json_lines_read(d, f, e);
+    if (input < 0 && ends_with(f->path, ".bin") && ls_cifar_is(d, f))
+        return ls_cifar_bind(d, f, e);
     if (input < 0 && ls_stream_is(d, f, ends_with(f->path, ".bin")))
         return ls_stream_read(d, f, e);
     if (input < 0 && (input = next_free(d)) < 0)

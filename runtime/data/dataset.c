@@ -105,12 +105,76 @@ static double normal(const LsSource *s, int64_t c, double v)
 static bool make_table(LsSource *s, bool divide, LsError *e)
 {
     int64_t rows = s->mean ? s->channel : 1;
+    free(s->table);
     s->table = calloc((size_t)rows * 256, sizeof *s->table);
     if (!s->table)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
     for (int64_t c = 0; c < rows; c++)
         for (int v = 0; v < 256; v++)
             s->table[c * 256 + v] = (float)normal(s, c, divide ? v / 255.0 : v);
+    return true;
+}
+
+static bool is_figures(const char *option) { return option && strcmp(option, LS_FIGURES) == 0; }
+
+/* Mean or deviation of the values that `scale` makes. Figures of bytes are of v / 255. A channel
+ * whose values are all the same is not divided. */
+static void take_figures(const LsSource *s, double *to, const double *from, int64_t n, bool is_std)
+{
+    const double factor = s->scale == 0 ? 1 : s->array.type == LS_U8 ? 255 * s->scale : s->scale;
+    for (int64_t c = 0; c < s->channel; c++) {
+        to[c] = from[n > 1 ? c : 0] * (is_std ? fabs(factor) : factor);
+        if (is_std && to[c] == 0)
+            to[c] = 1;
+    }
+}
+
+bool ls_dataset_figures(LsDataset *d, uint32_t k, const double *mean, const double *std, int64_t n,
+                        LsError *e)
+{
+    LsSource *s = &d->source[k];
+    const bool of_mean = is_figures(d->opt.mean), of_std = is_figures(d->opt.std);
+    if (s->mean == NULL || (!of_mean && !of_std) || (n != 1 && n != s->channel))
+        return true;
+    double *to = d->norm;       /* where set_scales put those of this input */
+    for (uint32_t j = 0; j < k; j++)
+        to += 2 * d->source[j].channel;
+    if (of_mean)
+        take_figures(s, to, mean, n, false);
+    if (of_std)
+        take_figures(s, to + s->channel, std, n, true);
+    return s->table == NULL || make_table(s, !d->opt.scale, e);
+}
+
+/* --mean=auto, --std=auto. */
+static bool has_figures(const LsSource *s, const char *option, LsError *e)
+{
+    const LsDataField *f = s->field;
+    if (f && f->mean && (f->figures == s->channel || f->figures == 1))
+        return true;
+    return ls_fail(e, LS_EXIT_USAGE,
+                   "--%s=" LS_FIGURES ": %s has no mean and deviation %s; lowerset data pack "
+                   "computes those of pictures and tables",
+                   option, s->path, f && f->mean ? "for each channel of the input" : "of its values");
+}
+
+static bool set_norm(LsDataset *d, LsSource *s, double *norm, LsError *e)
+{
+    const LsDataOptions *o = &d->opt;
+    const bool of_mean = is_figures(o->mean), of_std = is_figures(o->std);
+    if ((of_mean && !has_figures(s, "mean", e)) || (of_std && !has_figures(s, "std", e))
+        || !read_list(norm, s->channel, o->mean && !of_mean ? o->mean : "0", "mean", e)
+        || !read_list(norm + s->channel, s->channel, o->std && !of_std ? o->std : "1", "std", e))
+        return false;
+    for (int64_t c = 0; c < s->channel; c++)
+        if (norm[s->channel + c] == 0)
+            return ls_fail(e, LS_EXIT_USAGE, "--std=%s: must not be 0", o->std);
+    if (of_mean)
+        take_figures(s, norm, s->field->mean, s->field->figures, false);
+    if (of_std)
+        take_figures(s, norm + s->channel, s->field->std, s->field->figures, true);
+    s->mean = norm;
+    s->std = norm + s->channel;
     return true;
 }
 
@@ -127,16 +191,8 @@ static bool set_scale(LsDataset *d, uint32_t k, double *norm, LsError *e)
     d->scaled = true;
     if (o->scale && ((s->scale = strtod(o->scale, &end)) == 0 || *end || !isfinite(s->scale)))
         return ls_fail(e, LS_EXIT_USAGE, "--scale=%s: must be a number other than 0", o->scale);
-    if (as_input && (o->mean || o->std)) {
-        if (!read_list(norm, s->channel, o->mean ? o->mean : "0", "mean", e)
-            || !read_list(norm + s->channel, s->channel, o->std ? o->std : "1", "std", e))
-            return false;
-        s->mean = norm;
-        s->std = norm + s->channel;
-        for (int64_t c = 0; c < s->channel; c++)
-            if (s->std[c] == 0)
-                return ls_fail(e, LS_EXIT_USAGE, "--std=%s: must not be 0", o->std);
-    }
+    if (as_input && (o->mean || o->std) && !set_norm(d, s, norm, e))
+        return false;
     return bytes ? make_table(s, !o->scale, e) : true;
 }
 
@@ -188,6 +244,8 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
     ls_dataset_describe(d);
     if (!find_label_input(d, e))
         return false;
+    if (ls_joined_is(opt->data))
+        return ls_joined_open(d, e);
     const bool made = strncmp(opt->data, "synthetic", 9) == 0
                       && (opt->data[9] == ':' || !opt->data[9]);
     if (made) {
@@ -206,8 +264,16 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
 
 void ls_dataset_close(LsDataset *d)
 {
-    for (uint32_t k = 0; d->source && k < d->p->ninput; k++)
+    for (uint32_t k = 0; d->source && d->part == NULL && k < d->p->ninput; k++)
         free(d->source[k].table);
+    for (int64_t k = 0; k < d->parts; k++)
+        ls_dataset_close(&d->part[k]);
+    ls_data_file_close(&d->stored);
+    free(d->part);
+    free(d->first);
+    free(d->map);
+    free(d->names.text);
+    free(d->names_text);
     for (int k = 0; k < d->nfile; k++)
         ls_file_unmap(&d->file[k]);
     free(d->source);
@@ -319,14 +385,21 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
     if (s->synthetic) {
         *v = (int64_t)value(r, i, 0);
     } else if (s->token) {
-        *v = s->token[s->array.data[at]];       /* ls_dataset_number has checked all characters */
+        /* ls_dataset_number has checked the characters of a text, and those that a packed one says
+         * that it has */
+        *v = s->token[s->array.data[at]];
+        if (*v < 0)
+            return ls_fail(e, LS_EXIT_DATA, "%s: damaged: sample %" PRId64 " has byte %d, which "
+                           "is not in its alphabet", s->path, r->sample, s->array.data[at]);
     } else if (s->rows) {
         *v = ls_token_row_value(s->rows, s->part, r->sample, i);
     } else if (s->counts) {
         *v = i;
     } else {
         *v = ls_array_int(&s->array, at);
-        if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
+        if (s->map && *v >= 0 && *v < s->nmap)
+            *v = s->map[*v];
+        else if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
             return ls_fail(e, LS_EXIT_DATA,
                            "%s: sample %" PRId64 ": %g is not an integer, but '%s' takes integers",
                            s->path, r->sample, ls_array_real(&s->array, at), in->t.name);
@@ -375,6 +448,7 @@ static bool is_padded_behind(const LsRead *r, LsError *e)
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e)
 {
+    d = ls_dataset_part(d, &sample);
     const LsTensor *t = &d->p->input[input].t;
     const LsSource *s = &d->source[input];
     LsRead r = {d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
@@ -411,6 +485,7 @@ static double delivered(const LsRead *r, int64_t i)
 
 bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, LsError *e)
 {
+    d = ls_dataset_part(d, &sample);
     const LsSource *s = &d->source[input];
     const LsTensor *t = &d->p->input[input].t;
     LsRead r = {d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};

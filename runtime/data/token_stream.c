@@ -99,13 +99,13 @@ bool ls_stream_is(const LsDataset *d, const LsFile *f, bool bin)
            && (format_of(f) >= 0 || (bin && strchr(d->opt.data, ',') == NULL));
 }
 
-static void bind(LsDataset *d, uint32_t input, const LsFile *f, LsArray a, int64_t from,
+static void bind(LsDataset *d, uint32_t input, const char *path, LsArray a, int64_t from,
                  int64_t samples)
 {
     LsSource *s = &d->source[input];
     a.data += from * ls_element_bytes(a.type);
     a.count = samples * s->per_sample; /* windows may overlap */
-    s->path = f->path;
+    s->path = path;
     s->array = a;
     s->stride = d->opt.stride > 0 ? d->opt.stride : s->per_sample;
     s->stream = true;
@@ -113,37 +113,45 @@ static void bind(LsDataset *d, uint32_t input, const LsFile *f, LsArray a, int64
 }
 
 /* The same numbers in every window: 0, 1, .. for positions, else one number. */
-static void bind_part(LsDataset *d, uint32_t k, const LsFile *f, LsRowPart part)
+static void bind_part(LsDataset *d, uint32_t k, const char *path, LsRowPart part)
 {
     static const int64_t zero = 0, one = 1;
     LsSource *s = &d->source[k];
-    s->path = f->path;
+    s->path = path;
     s->counts = part == LS_ROW_PLACE;
     s->one = true;
     s->array = (LsArray){
         (const unsigned char *)(part == LS_ROW_SEEN ? &one : &zero), LS_I64, false, 0, {0}, 1};
 }
 
-bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e)
+bool ls_stream_bind(LsDataset *d, const char *path, LsArray a, LsError *e)
 {
     LsTokenInputs in;
-    LsArray a;
-    ls_token_inputs(d, &in);
-    if (!(format_of(f) >= 0 ? read_head(d, f, &a, e) : bare(d, f, &a, e)))
-        return false;
+    if (!ls_token_inputs(d, &in))
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: a stream of tokens needs a program whose first input and target are "
+                       "rows of integers of one length",
+                       path);
     const int64_t stride = d->opt.stride > 0 ? d->opt.stride : in.tokens;
     if (a.count <= in.tokens)
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: a window takes %" PRId64 " tokens and the one behind "
                        "them, the file has %" PRId64,
-                       f->path, in.tokens, a.count);
+                       path, in.tokens, a.count);
     const int64_t samples = (a.count - 1 - in.tokens) / stride + 1;
-    bind(d, in.ids, f, a, 0, samples);
-    bind(d, in.label, f, a, 1, samples);
+    bind(d, in.ids, path, a, 0, samples);
+    bind(d, in.label, path, a, 1, samples);
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         const LsRowPart part = ls_token_part(d, k);
         if (part != LS_ROW_TOKEN && d->source[k].per_sample == in.tokens)
-            bind_part(d, k, f, part);
+            bind_part(d, k, path, part);
     }
     return true;
+}
+
+bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e)
+{
+    LsArray a;
+    return (format_of(f) >= 0 ? read_head(d, f, &a, e) : bare(d, f, &a, e))
+           && ls_stream_bind(d, f->path, a, e);
 }
