@@ -19,6 +19,7 @@ typedef struct LsPackOptions {
     bool skip_bad;
     /* tables */
     const char *label_column;   /* name, or number from 1 on; NULL: no label */
+    const char *categories, *leave_out; /* columns, with commas between; NULL */
     bool one_hot;
     const char *missing;        /* mean, drop, a number; NULL: an error */
     /* tokens and text */

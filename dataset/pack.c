@@ -20,29 +20,6 @@ void ls_pack_note(const LsPackOptions *o, const char *fmt, ...)
         o->note(o->progress_to, text);
 }
 
-/* Bytes of the character at p; 0: it is none. */
-static int character(const unsigned char *p)
-{
-    const int n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
-    for (int k = 1; k < n; k++)
-        if ((p[k] & 0xc0) != 0x80)
-            return 0;
-    const bool other = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f)
-                       || (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f);
-    return other ? 0 : n;
-}
-
-bool ls_is_utf8(const char *s)
-{
-    for (const unsigned char *p = (const unsigned char *)s; *p;) {
-        const int n = character(p);
-        if (n == 0)
-            return false;
-        p += n;
-    }
-    return true;
-}
-
 static const struct Kind {
     const char *ending;         /* NULL: a folder */
     const char *what;
@@ -88,6 +65,8 @@ static bool options_fit(const LsPackOptions *o, const struct Kind *k, LsError *e
         {o->skip_bad, pictures, "--skip-bad"},
         {o->label_column != NULL, table, "--label-column"},
         {o->one_hot, table, "--one-hot"},
+        {o->categories != NULL, table, "--categories"},
+        {o->leave_out != NULL, table, "--leave-out"},
         {o->missing != NULL, table, "--missing"},
         {o->characters, k->pack == ls_pack_text, "--text=characters"},
         {o->length > 0, lines, "--length"},
@@ -97,8 +76,7 @@ static bool options_fit(const LsPackOptions *o, const struct Kind *k, LsError *e
     };
     for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
         if (rule[i].given && !rule[i].takes)
-            return ls_fail(e, LS_EXIT_USAGE, "%s: is not for %s, as %s is", rule[i].name, k->what,
-                           o->source[0]);
+            return ls_fail(e, LS_EXIT_USAGE, "%s is not for %s: %s", rule[i].name, k->what, o->source[0]);
     return true;
 }
 

@@ -10,9 +10,6 @@
 bool ls_pack(const LsPackOptions *o, LsPackResult *r, LsError *e);
 
 __attribute__((format(printf, 2, 3))) void ls_pack_note(const LsPackOptions *o, const char *fmt, ...);
-/* Whether the text is UTF-8 that a description may have. */
-bool ls_is_utf8(const char *s);
-
 /* ---- kinds of sources, a file each; they end the file ---- */
 bool ls_pack_pictures(const LsPackOptions *o, LsPack *p, LsPackResult *r, LsError *e);
 bool ls_pack_table(const LsPackOptions *o, LsPack *p, LsPackResult *r, LsError *e);

@@ -3,9 +3,33 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Bytes of the character at p; 0: it is none. */
+static int character(const unsigned char *p)
+{
+    const int n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
+    for (int k = 1; k < n; k++)
+        if ((p[k] & 0xc0) != 0x80)
+            return 0;
+    const bool other = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f)
+                       || (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f);
+    return other ? 0 : n;
+}
+
+bool ls_is_utf8(const char *s)
+{
+    for (const unsigned char *p = (const unsigned char *)s; *p;) {
+        const int n = character(p);
+        if (n == 0)
+            return false;
+        p += n;
+    }
+    return true;
+}
 
 bool ls_pack_open(LsPack *p, const char *path, LsError *e)
 {
@@ -141,6 +165,17 @@ static void put_columns(LsText *t, const LsDataField *f)
     ls_text_put(t, "]");
 }
 
+/* A path may have any bytes, a description only UTF-8. */
+static void put_path(LsText *t, const char *path)
+{
+    char text[LS_PATH];
+    snprintf(text, sizeof text, "%s", path);
+    for (char *c = text; *c && !ls_is_utf8(text); c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    ls_text_string(t, text);
+}
+
 static void put_field(LsText *t, const LsDataField *f)
 {
     char text[LS_ALPHABET_TEXT];
@@ -197,7 +232,7 @@ static void put_description(LsPack *p, Summed *to)
         ls_text_put(&t, ",\n \"sources\": [");
         for (int k = 0; k < p->sources; k++) {
             ls_text_put(&t, "%s", k > 0 ? ", " : "");
-            ls_text_string(&t, p->source[k]);
+            put_path(&t, p->source[k]);
         }
         ls_text_put(&t, "]");
     }

@@ -35,6 +35,9 @@ bool ls_pack_append(LsPack *p, LsColumn *c, const void *data, int64_t samples, L
 /* Completes the file; or, if `ok` is false, removes what there is of it and returns false. */
 bool ls_pack_end(LsPack *p, bool ok, LsError *e);
 
+/* Whether the text is UTF-8, which a description may have. */
+bool ls_is_utf8(const char *s);
+
 /* block_check.c: whether the blocks of a field are as they were written; else an error names the
  * first other one. */
 bool ls_blocks_check(const LsDataFile *d, const LsDataField *field, LsError *e);

@@ -127,10 +127,16 @@ bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);  /* csv.c: binds al
 bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e);
 /* json_lines.c: binds the inputs of a language model */
 bool ls_json_lines_read(LsDataset *d, const LsFile *f, LsError *e);
+/* A line, from..end, becomes the next sample of the rows, of at most `most` tokens. Without a label:
+ * rows->none. */
+bool ls_json_line_read(LsTokenRows *rows, const char *path, int64_t line, const char *from,
+                       const char *end, int64_t most, LsError *e);
 /* token_stream.c: whether a file without a name for its input is one; `bin`: it is called so. Binds
  * the inputs of a language model. */
 bool ls_stream_is(const LsDataset *d, const LsFile *f, bool bin);
 bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e);
+/* All tokens of such a file; raw: the type of bare ones, NULL: 16 bits. */
+bool ls_tokens_read(LsArray *a, const LsFile *f, const char *raw, LsError *e);
 /* bind_data_file.c: the free inputs, or `only` (from 0 on), by a packed data set */
 bool ls_data_file_bind(LsDataset *d, const LsFile *f, int only, LsError *e);
 /* joined_data.c: whether --data names several datasets; and opens them. */

@@ -30,14 +30,14 @@ static int format_of(const LsFile *f)
     return -1;
 }
 
-static bool read_head(const LsDataset *d, const LsFile *f, LsArray *a, LsError *e)
+static bool read_head(const LsFile *f, const char *raw, LsArray *a, LsError *e)
 {
     const int k = format_of(f);
-    if (d->opt.raw)
+    if (raw)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--raw=%s: %s has a header, which says that its tokens are "
                        "%s",
-                       d->opt.raw, f->path, ls_element_name(format[k].type));
+                       raw, f->path, ls_element_name(format[k].type));
     if (f->size < HEAD)
         return ls_fail(e, LS_EXIT_DATA, "%s: truncated: the header has %d bytes, %zu are there",
                        f->path, HEAD, f->size);
@@ -68,23 +68,23 @@ static bool looks_wider(const LsArray *a)
     return other && a->count >= LEAST;
 }
 
-static bool bare(const LsDataset *d, const LsFile *f, LsArray *a, LsError *e)
+static bool bare(const LsFile *f, const char *raw, LsArray *a, LsError *e)
 {
     static const LsElement type[] = {LS_U16, LS_U32, LS_I32, LS_I64};
     enum { NTYPES = sizeof type / sizeof *type };
     int k = 0;
-    while (d->opt.raw && k < NTYPES && strcmp(d->opt.raw, ls_element_name(type[k])) != 0)
+    while (raw && k < NTYPES && strcmp(raw, ls_element_name(type[k])) != 0)
         k++;
     if (k == NTYPES)
         return ls_fail(e, LS_EXIT_USAGE, "--raw=%s: tokens are uint16, uint32, int32 or int64",
-                       d->opt.raw);
+                       raw);
     const int64_t each = ls_element_bytes(type[k]), n = (int64_t)f->size / each;
     if ((int64_t)f->size % each != 0)
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: %zu bytes are not a multiple of the %" PRId64 " of a token as %s",
                        f->path, f->size, each, ls_element_name(type[k]));
     *a = (LsArray){f->data, type[k], false, 1, {n}, n};
-    if (!d->opt.raw && looks_wider(a))
+    if (!raw && looks_wider(a))
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: every second token is 0, so they seem to have 32 or 64 "
                        "bits; --raw=uint32 or --raw=int64 reads such, --raw=uint16 these",
@@ -149,9 +149,13 @@ bool ls_stream_bind(LsDataset *d, const char *path, LsArray a, LsError *e)
     return true;
 }
 
+bool ls_tokens_read(LsArray *a, const LsFile *f, const char *raw, LsError *e)
+{
+    return format_of(f) >= 0 ? read_head(f, raw, a, e) : bare(f, raw, a, e);
+}
+
 bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e)
 {
     LsArray a;
-    return (format_of(f) >= 0 ? read_head(d, f, &a, e) : bare(d, f, &a, e))
-           && ls_stream_bind(d, f->path, a, e);
+    return ls_tokens_read(&a, f, d->opt.raw, e) && ls_stream_bind(d, f->path, a, e);
 }
