@@ -41,7 +41,8 @@ static bool map_unnamed(LsArrayFile *a, const char *folder, size_t bytes, LsErro
     const int to = fd >= 0 ? fd : f != NULL ? fileno(f) : -1;
     /* room is taken now: a full disk is found here, and not when the pages are written */
     const int full = to >= 0 ? posix_fallocate(to, 0, (off_t)bytes) : errno;
-    void *at = full == 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, to, 0) : MAP_FAILED;
+    void *at =
+        full == 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, to, 0) : MAP_FAILED;
     const int why = full != 0 ? full : errno;
     if (f != NULL)
         fclose(f);
@@ -70,7 +71,7 @@ static bool unpack(const LsNpzEntry *m, unsigned char *to, const char *what, LsE
         in -= give - z.avail_in;
         out -= room - z.avail_out;
         if (code == Z_OK && give == z.avail_in && room == z.avail_out)
-            code = Z_DATA_ERROR;        /* it does not end where it should */
+            code = Z_DATA_ERROR; /* it does not end where it should */
     }
     inflateEnd(&z);
     if (code != Z_STREAM_END || out != 0)
@@ -93,8 +94,10 @@ static bool open_entry(LsArrayFile *a, const LsNpzEntry *m, const char *folder, 
         data = a->unpacked;
 #else
         (void)folder;
-        return ls_fail(e, LS_EXIT_DEVICE, "%s is compressed, and this lowerset was built without "
-                       "zlib; save with numpy.savez", what);
+        return ls_fail(e, LS_EXIT_DEVICE,
+                       "%s is compressed, and this lowerset was built without "
+                       "zlib; save with numpy.savez",
+                       what);
 #endif
     } else if (m->method != 0 || m->packed != m->bytes) {
         return ls_fail(e, LS_EXIT_DATA, "%s: compressed by a method that is not read", what);
@@ -162,7 +165,8 @@ void ls_array_file_rows(const LsArrayFile *f, int64_t first, int64_t n, unsigned
     for (int64_t i = 0; i < per; i++) {
         const int64_t at = f->fortran ? fortran_place(a, i) : 0;
         for (int64_t s = 0; s < n; s++)
-            put_element(a, a->data + (size_t)(f->fortran ? at + first + s : (first + s) * per + i) * each,
-                        to + (size_t)(s * per + i) * each, each);
+            put_element(
+                a, a->data + (size_t)(f->fortran ? at + first + s : (first + s) * per + i) * each,
+                to + (size_t)(s * per + i) * each, each);
     }
 }

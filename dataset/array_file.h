@@ -6,10 +6,11 @@
 #include "runtime/data/npz.h"
 
 typedef struct LsArrayFile {
-    char *name;                 /* on the heap: of the member, or of the file without its ending */
-    LsArray array;              /* in the order of `fortran` */
+    char *name;    /* on the heap: of the member, or of the file without its ending */
+    LsArray array; /* in the order of `fortran` */
     bool fortran;
-    void *unpacked; size_t bytes;       /* what was compressed, mapped from an unnamed file; NULL */
+    void *unpacked;
+    size_t bytes; /* what was compressed, mapped from an unnamed file; NULL */
 } LsArrayFile;
 
 /* The array of an NPY file; member k of an NPZ, *found = false behind the last. folder: of a file

@@ -17,7 +17,10 @@ uint32_t ls_block_sum(uint32_t sum, const void *data, size_t n)
     return (uint32_t)crc32(sum, p, (uInt)n);
 }
 #else
-uint32_t ls_block_sum(uint32_t sum, const void *data, size_t n) { return ls_crc32(sum, data, n); }
+uint32_t ls_block_sum(uint32_t sum, const void *data, size_t n)
+{
+    return ls_crc32(sum, data, n);
+}
 #endif
 
 static uint32_t number_at(const unsigned char *p)

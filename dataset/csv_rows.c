@@ -89,7 +89,10 @@ static bool put(LsCsvRows *r, char c)
     return true;
 }
 
-static bool no_memory(LsError *e) { return ls_fail(e, LS_EXIT_FAIL, "out of memory"); }
+static bool no_memory(LsError *e)
+{
+    return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+}
 
 /* Between quotes; a quote in it is doubled. */
 static bool quoted(LsCsvRows *r, LsError *e)

@@ -8,10 +8,12 @@
 typedef struct LsCsvRows {
     const char *path;
     const char *begin, *p, *end;
-    int64_t line, next_line;    /* where the record begins, from 1; of p */
+    int64_t line, next_line; /* where the record begins, from 1; of p */
     char separator;
-    char **field; int n, cap;   /* of the record, without quotes and outer blanks */
-    char *text; size_t room, used;
+    char **field;
+    int n, cap; /* of the record, without quotes and outer blanks */
+    char *text;
+    size_t room, used;
 } LsCsvRows;
 
 /* Passes over a byte order mark, and finds the separator in the first record. */

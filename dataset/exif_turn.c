@@ -6,7 +6,11 @@
 #include <string.h>
 
 /* Bytes of a TIFF, in its order. */
-typedef struct Tiff { const unsigned char *p; size_t n; bool big; } Tiff;
+typedef struct Tiff {
+    const unsigned char *p;
+    size_t n;
+    bool big;
+} Tiff;
 
 static uint32_t number(const Tiff *t, size_t at, int bytes)
 {
@@ -40,7 +44,7 @@ int ls_exif_orientation(const LsFile *f)
         const unsigned char *p = f->data + at;
         const size_t n = (size_t)p[2] << 8 | p[3];
         if (p[1] == 0xff) {
-            at++;               /* a byte that fills up */
+            at++; /* a byte that fills up */
             continue;
         }
         if (p[1] == 0xda || n < 2 || n > f->size - at - 2)
@@ -58,14 +62,16 @@ int ls_exif_orientation(const LsFile *f)
 bool ls_picture_turn(LsPicture *p, int orientation, const char *path, LsError *e)
 {
     LsPicture to;
-    const bool swapped = orientation >= 5;      /* rows become columns */
+    const bool swapped = orientation >= 5; /* rows become columns */
     if (orientation <= 1)
         return true;
-    if (!ls_picture_room(&to, path, swapped ? p->height : p->width,
-                         swapped ? p->width : p->height, p->channels, e))
+    if (!ls_picture_room(&to, path, swapped ? p->height : p->width, swapped ? p->width : p->height,
+                         p->channels, e))
         return false;
-    const bool flip_x = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-    const bool flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    const bool flip_x =
+        orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const bool flip_y =
+        orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     for (int y = 0; y < to.height; y++)
         for (int x = 0; x < to.width; x++) {
             /* of the stored picture: columns and rows as the eight forms define them */

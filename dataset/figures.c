@@ -11,7 +11,7 @@ bool ls_figures_open(LsFigures *g, const LsDataField *f, LsError *e)
     for (int k = 1; k < f->rank; k++)
         g->run *= f->dim[k];
     if (g->channels > LS_FIGURES_MOST)
-        g->channels = 0;        /* none */
+        g->channels = 0; /* none */
     g->first = calloc(5 * (size_t)g->channels + 1, sizeof *g->first);
     if (g->first == NULL)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
@@ -45,7 +45,7 @@ void ls_figures_set(LsFigures *g, LsDataField *f)
         g->mean[c] = (g->first[c] + mean) / scale;
         g->std[c] = sqrt(spread > 0 ? spread : 0) / scale;
         if (!isfinite(g->mean[c]) || !isfinite(g->std[c]))
-            return;             /* the data have values that are not finite: no figures */
+            return; /* the data have values that are not finite: no figures */
     }
     if (g->channels == 0 || g->n == 0 || f->rank == 0)
         return;

@@ -6,13 +6,13 @@
 
 /* Of each index of a field's first axis. */
 typedef struct LsFigures {
-    int64_t channels, run;      /* consecutive values of a channel */
-    int64_t n;                  /* values of a channel so far */
-    double *first;              /* what is subtracted, so that sums of squares stay small */
+    int64_t channels, run; /* consecutive values of a channel */
+    int64_t n;             /* values of a channel so far */
+    double *first;         /* what is subtracted, so that sums of squares stay small */
     double *sum, *squares, *mean, *std;
 } LsFigures;
 
-enum { LS_FIGURES_MOST = 1 << 16 };     /* channels */
+enum { LS_FIGURES_MOST = 1 << 16 }; /* channels */
 
 bool ls_figures_open(LsFigures *g, const LsDataField *f, LsError *e);
 /* A sample, of doubles. */

@@ -52,7 +52,7 @@ static void colours_of(unsigned char *to, const unsigned char *from, int n, bool
 typedef struct Reading {
     struct jpeg_decompress_struct j;
     Errors errors;
-    unsigned char *line;        /* of CMYK */
+    unsigned char *line; /* of CMYK */
     LsPicture *p;
     const char *path;
     LsError *e;
@@ -114,7 +114,9 @@ bool ls_jpeg_read(LsPicture *p, const LsFile *f, LsError *e)
 bool ls_jpeg_read(LsPicture *p, const LsFile *f, LsError *e)
 {
     (void)p;
-    return ls_fail(e, LS_EXIT_DEVICE, "%s: this lowerset was built without libjpeg, so it reads no "
-                   "JPEG; build it where libjpeg is installed, or save PNG", f->path);
+    return ls_fail(e, LS_EXIT_DEVICE,
+                   "%s: this lowerset was built without libjpeg, so it reads no "
+                   "JPEG; build it where libjpeg is installed, or save PNG",
+                   f->path);
 }
 #endif

@@ -8,8 +8,8 @@ typedef struct State {
     const LsOrderedWork *w;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int64_t next, taken;        /* the next chunk to make; the first one that is not taken */
-    bool *made;                 /* by slot */
+    int64_t next, taken; /* the next chunk to make; the first one that is not taken */
+    bool *made;          /* by slot */
     bool taking, stop;
 } State;
 
@@ -58,7 +58,7 @@ bool ls_ordered_work(const LsOrderedWork *w, LsError *e)
 {
     State s = {.w = w, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     pthread_t *thread = calloc((size_t)w->threads, sizeof *thread);
-    int n = 1;                  /* this thread works, too */
+    int n = 1; /* this thread works, too */
     s.made = calloc((size_t)w->slots, sizeof *s.made);
     if (thread != NULL && s.made != NULL) {
         while (n < w->threads && pthread_create(&thread[n], NULL, work, &s) == 0)

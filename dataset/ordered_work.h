@@ -6,13 +6,13 @@
 
 #include <stdint.h>
 
-/* Chunk c is made in slot c % slots by any thread; then, one at a time and in the order of c, taken.
- * Both get the slot; `make` may not touch anything else that changes. */
+/* Chunk c is made in slot c % slots by any thread; then, one at a time and in the order of c,
+ * taken. Both get the slot; `make` may not touch anything else that changes. */
 typedef struct LsOrderedWork {
     int64_t chunks;
     int threads, slots;
     void (*make)(void *to, int64_t chunk, int slot);
-    bool (*take)(void *to, int64_t chunk, int slot);    /* false: the work ends */
+    bool (*take)(void *to, int64_t chunk, int slot); /* false: the work ends */
     void *to;
 } LsOrderedWork;
 

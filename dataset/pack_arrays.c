@@ -1,8 +1,8 @@
-/* dataset/pack_arrays.c -- NPZ archives, each with the same members: their samples follow each other.
- * Or NPY files, each a field of its own. */
+/* dataset/pack_arrays.c -- NPZ archives, each with the same members: their samples follow each
+ * other. Or NPY files, each a field of its own. */
 #include "dataset/array_file.h"
 #include "dataset/figures.h"
-#include "dataset/pack.h"
+#include "dataset/pack_source.h"
 #include "runtime/base/tensor_copy.h"
 
 #include <inttypes.h>
@@ -10,17 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PART = 1 << 20 };        /* bytes of samples copied at a time */
+enum { PART = 1 << 20 }; /* bytes of samples copied at a time */
 
 typedef struct Arrays {
     const LsPackOptions *o;
     LsPack *p;
-    char folder[LS_PATH];       /* of the output */
-    LsFile *file; int files;
-    LsArrayFile (*array)[LS_PACK_COLUMNS];      /* of each source; NPY files are all of source 0 */
+    char folder[LS_PATH]; /* of the output */
+    LsFile *file;
+    int files;
+    LsArrayFile (*array)[LS_PACK_COLUMNS]; /* of each source; NPY files are all of source 0 */
     int sources, fields;
     LsFigures figures[LS_PACK_COLUMNS];
-    bool counted[LS_PACK_COLUMNS];      /* has figures */
+    bool counted[LS_PACK_COLUMNS]; /* has figures */
     int64_t samples;
     LsError *e;
 } Arrays;
@@ -57,18 +58,20 @@ static bool fits(const Arrays *s, const char *path, const LsArrayFile *x, const 
     char have[96], want[96];
     const LsArray *a = &x->array, *b = &like->array;
     if (a->rank == 0 || a->dim[0] == 0)
-        return ls_fail(s->e, LS_EXIT_DATA, "%s: '%s' has no samples: its shape is %s", path, x->name,
-                       ls_dims_text(a->rank, a->dim, have));
+        return ls_fail(s->e, LS_EXIT_DATA, "%s: '%s' has no samples: its shape is %s", path,
+                       x->name, ls_dims_text(a->rank, a->dim, have));
     if (!ls_is_utf8(x->name))
         return ls_fail(s->e, LS_EXIT_DATA, "%s: the name of an array is no UTF-8", path);
     if (a->dim[0] != samples)
-        return ls_fail(s->e, LS_EXIT_DATA, "%s: '%s' has %" PRId64 " samples, and others have "
-                       "%" PRId64, path, x->name, a->dim[0], samples);
+        return ls_fail(s->e, LS_EXIT_DATA,
+                       "%s: '%s' has %" PRId64 " samples, and others have "
+                       "%" PRId64,
+                       path, x->name, a->dim[0], samples);
     if (a->type == b->type && a->rank == b->rank
         && memcmp(a->dim + 1, b->dim + 1, (size_t)(a->rank - 1) * sizeof *a->dim) == 0)
         return true;
-    return ls_fail(s->e, LS_EXIT_DATA, "%s: '%s' is %s of %s, but the first file's is %s of %s", path,
-                   x->name, ls_dims_text(a->rank, a->dim, have), ls_element_name(a->type),
+    return ls_fail(s->e, LS_EXIT_DATA, "%s: '%s' is %s of %s, but the first file's is %s of %s",
+                   path, x->name, ls_dims_text(a->rank, a->dim, have), ls_element_name(a->type),
                    ls_dims_text(b->rank, b->dim, want), ls_element_name(b->type));
 }
 
@@ -89,9 +92,11 @@ static bool open_npz(Arrays *s, const char *path)
         const int at = !ok ? -1 : s->sources == 1 ? n : find(s->array[0], s->fields, one.name);
         if (at < 0 || n == LS_PACK_COLUMNS || to[at].name != NULL) {
             if (ok)
-                ls_fail(s->e, LS_EXIT_DATA, n == LS_PACK_COLUMNS
-                        ? "%s: '%s' is one array too many" : "%s: no other file has '%s', or it is "
-                        "there twice", path, one.name);
+                ls_fail(s->e, LS_EXIT_DATA,
+                        n == LS_PACK_COLUMNS ? "%s: '%s' is one array too many"
+                                             : "%s: no other file has '%s', or it is "
+                                               "there twice",
+                        path, one.name);
             ls_array_file_close(&one);
             return false;
         }
@@ -101,8 +106,8 @@ static bool open_npz(Arrays *s, const char *path)
     if (s->sources == 1)
         s->fields = n;
     if (n == 0 || n != s->fields)
-        return ls_fail(s->e, LS_EXIT_DATA, n == 0 ? "%s: no arrays"
-                       : "%s: lacks arrays that other files have", path);
+        return ls_fail(s->e, LS_EXIT_DATA,
+                       n == 0 ? "%s: no arrays" : "%s: lacks arrays that other files have", path);
     for (int k = 0; k < n; k++)
         if (!fits(s, path, &to[k], &s->array[0][k], to[0].array.rank > 0 ? to[0].array.dim[0] : 0))
             return false;
@@ -126,8 +131,10 @@ static bool open_npy(Arrays *s, const char *path)
     s->fields++;
     s->sources = 1;
     if (find(s->array[0], s->fields - 1, x->name) >= 0)
-        return ls_fail(s->e, LS_EXIT_DATA, "%s: two arrays are called '%s'; each .npy file is a "
-                       "field", path, x->name);
+        return ls_fail(s->e, LS_EXIT_DATA,
+                       "%s: two arrays are called '%s'; each .npy file is a "
+                       "field",
+                       path, x->name);
     if (s->fields == 1)
         s->samples = x->array.rank > 0 ? x->array.dim[0] : 0;
     return fits(s, path, x, x, s->samples);
@@ -161,12 +168,15 @@ static bool columns(Arrays *s)
     for (int k = 0; k < s->fields; k++) {
         const LsArrayFile *x = &s->array[0][k];
         const LsArray *a = &x->array;
-        LsDataField f = {.name = x->name, .is_label = is_label(s->o, x->name), .type = a->type,
+        LsDataField f = {.name = x->name,
+                         .is_label = is_label(s->o, x->name),
+                         .type = a->type,
                          .rank = a->rank - 1};
         memcpy(f.dim, a->dim + 1, (size_t)f.rank * sizeof *f.dim);
         if (!f.is_label && f.type == LS_U8 && f.rank == 3 && (f.dim[0] == 1 || f.dim[0] == 3))
             f.kind = LS_FIELD_PICTURE;
-        s->counted[k] = !f.is_label && f.rank > 0 && (ls_element_is_float(f.type) || f.type == LS_U8);
+        s->counted[k] =
+            !f.is_label && f.rank > 0 && (ls_element_is_float(f.type) || f.type == LS_U8);
         if (ls_pack_column(s->p, &f, s->e) == NULL
             || (s->counted[k] && !ls_figures_open(&s->figures[k], &f, s->e)))
             return false;
@@ -202,7 +212,8 @@ static bool copy_one(Arrays *s, const LsArrayFile *x, int k)
             count_in(&s->figures[k], &c->field, room, now, values);
         ok = ls_pack_append(s->p, c, room, now, s->e);
         if (s->o->progress != NULL)
-            s->o->progress(s->o->progress_to, s->p->samples + (k == s->fields - 1 ? at : 0), s->samples);
+            s->o->progress(s->o->progress_to, s->p->samples + (k == s->fields - 1 ? at : 0),
+                           s->samples);
     }
     free(room);
     free(values);

@@ -1,7 +1,7 @@
 /* dataset/pack_lines.c -- JSON lines of input_ids and labels become rows of one length: the fields
  * input_ids, labels (of the next token, as the trainer moves them), attention_mask; where samples
  * share rows also segments and position_ids. Lines are read twice, and not kept. */
-#include "dataset/pack.h"
+#include "dataset/pack_source.h"
 
 #include "runtime/data/dataset.h"
 
@@ -13,9 +13,10 @@ enum { NO_LABEL = -100, FIELDS = 5 };
 
 typedef struct Lines {
     const LsPackOptions *o;
-    LsFile *file; int files;
-    LsTokenRows index;          /* a sample's `from`: where its line begins, in file number `line` */
-    LsTokenRows row;            /* the samples of a row, with their tokens */
+    LsFile *file;
+    int files;
+    LsTokenRows index; /* a sample's `from`: where its line begins, in file number `line` */
+    LsTokenRows row;   /* the samples of a row, with their tokens */
     int64_t length;
     LsColumn *column[FIELDS];
     int32_t *ids, *labels, *places;
@@ -23,7 +24,10 @@ typedef struct Lines {
     uint16_t *segments;
 } Lines;
 
-static bool no_memory(LsError *e) { return ls_fail(e, LS_EXIT_FAIL, "out of memory"); }
+static bool no_memory(LsError *e)
+{
+    return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+}
 
 static const char *end_of_line(const char *p, const char *end)
 {
@@ -38,7 +42,10 @@ static bool is_blank(const char *p, const char *end)
     return p == end;
 }
 
-static void empty(LsTokenRows *r) { r->ntoken = r->nsample = 0; }
+static void empty(LsTokenRows *r)
+{
+    r->ntoken = r->nsample = 0;
+}
 
 /* The first reading: how long the samples are, and whether they can be read. */
 static bool index_file(Lines *l, int k, LsError *e)
@@ -55,9 +62,10 @@ static bool index_file(Lines *l, int k, LsError *e)
         if (!ls_json_line_read(&l->row, f->path, line, p, stop, INT32_MAX, e))
             return false;
         if (l->o->length > 0 && l->row.sample[0].count > l->o->length)
-            return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": %" PRId64 " tokens are more than the "
-                           "%" PRId64 " of --length", f->path, line, l->row.sample[0].count,
-                           l->o->length);
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s:%" PRId64 ": %" PRId64 " tokens are more than the "
+                           "%" PRId64 " of --length",
+                           f->path, line, l->row.sample[0].count, l->o->length);
         if (!ls_token_rows_begin(&l->index, k))
             return no_memory(e);
         LsTokenSample *s = &l->index.sample[l->index.nsample - 1];
@@ -91,7 +99,8 @@ static bool columns(Lines *l, LsPack *p, LsError *e)
     const LsPackOptions *o = l->o;
     const LsDataField field[FIELDS] = {
         {.name = (char *)(o->input_name ? o->input_name : "input_ids"), .type = LS_I32},
-        {.name = (char *)(o->label_name ? o->label_name : "labels"), .type = LS_I32,
+        {.name = (char *)(o->label_name ? o->label_name : "labels"),
+         .type = LS_I32,
          .is_label = true},
         {.name = "attention_mask", .type = LS_U8},
         {.name = "segments", .type = LS_U16},
@@ -164,8 +173,7 @@ bool ls_pack_lines(const LsPackOptions *o, LsPack *p, LsPackResult *r, LsError *
 {
     Lines l = {.o = o, .row.none = NO_LABEL};
     (void)r;
-    const bool ok =
-        ls_pack_end(p, index_all(&l, e) && columns(&l, p, e) && put_rows(&l, p, e), e);
+    const bool ok = ls_pack_end(p, index_all(&l, e) && columns(&l, p, e) && put_rows(&l, p, e), e);
     while (l.files > 0)
         ls_file_unmap(&l.file[--l.files]);
     free(l.file);

@@ -15,11 +15,13 @@
 typedef struct Slot {
     unsigned char *pixels, *masks;
     int64_t *label;
-    LsError *error;             /* of each picture; code 0: none */
+    LsError *error; /* of each picture; code 0: none */
     bool *rounded, *had_alpha;
 } Slot;
 
-typedef struct Figures { uint64_t n, sum[4], squares[4]; } Figures;
+typedef struct Figures {
+    uint64_t n, sum[4], squares[4];
+} Figures;
 
 typedef struct Packing {
     const LsPackOptions *o;
@@ -29,10 +31,11 @@ typedef struct Packing {
     LsPictureList list;
     LsFile like_file;
     LsDataFile like;
-    int channels, width, height;        /* of all samples */
-    bool sized;                 /* by the options; else all pictures have this size */
-    int64_t chunk;              /* pictures of one */
-    Slot *slot; int slots;
+    int channels, width, height; /* of all samples */
+    bool sized;                  /* by the options; else all pictures have this size */
+    int64_t chunk;               /* pictures of one */
+    Slot *slot;
+    int slots;
     LsColumn *image, *mask, *label;
     Figures figures;
     double mean[4], std[4];
@@ -41,34 +44,38 @@ typedef struct Packing {
 
 /* ---- one picture ---- */
 
-static bool bring_to_size(const Packing *k, LsPicture *p, bool nearest, const char *path, LsError *e)
+static bool bring_to_size(const Packing *k, LsPicture *p, bool nearest, const char *path,
+                          LsError *e)
 {
     const LsPackOptions *o = k->o;
     int width = o->width, height = o->height;
-    if (o->side > 0) {          /* as torchvision's Resize: the long side is rounded down */
+    if (o->side > 0) { /* as torchvision's Resize: the long side is rounded down */
         const bool wide = p->width > p->height;
-        const int64_t length = (int64_t)o->side * (wide ? p->width : p->height)
-                               / (wide ? p->height : p->width);
+        const int64_t length =
+            (int64_t)o->side * (wide ? p->width : p->height) / (wide ? p->height : p->width);
         width = wide ? (int)(length > INT32_MAX ? INT32_MAX : length) : o->side;
         height = wide ? o->side : (int)(length > INT32_MAX ? INT32_MAX : length);
     }
     if (width > 0 && !ls_picture_resize(p, width, height, nearest, path, e))
         return false;
     if (k->sized && (p->width < k->width || p->height < k->height))
-        return ls_fail(e, LS_EXIT_DATA, "%s: %d x %d pixels are fewer than the centre of %d x %d "
-                       "that --crop keeps (height x width)", path, p->height, p->width, k->height,
-                       k->width);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: %d x %d pixels are fewer than the centre of %d x %d "
+                       "that --crop keeps (height x width)",
+                       path, p->height, p->width, k->height, k->width);
     if (k->sized)
         ls_picture_crop(p, k->width, k->height);
     if (p->width == k->width && p->height == k->height)
         return true;
-    return ls_fail(e, LS_EXIT_DATA, "%s: %d x %d pixels (height x width), but the first picture "
-                   "has %d x %d: --size HxW or N brings all to one size", path, p->height, p->width,
-                   k->height, k->width);
+    return ls_fail(e, LS_EXIT_DATA,
+                   "%s: %d x %d pixels (height x width), but the first picture "
+                   "has %d x %d: --size HxW or N brings all to one size",
+                   path, p->height, p->width, k->height, k->width);
 }
 
 /* The mask of picture `path`: the same name below the folder of masks, as PNG. */
-static bool mask_path(const Packing *k, const char *path, int64_t item, char to[LS_PATH], LsError *e)
+static bool mask_path(const Packing *k, const char *path, int64_t item, char to[LS_PATH],
+                      LsError *e)
 {
     const LsPictureList *l = &k->list;
     const char *root = k->o->source[l->folder[l->item[item].folder].root];
@@ -76,8 +83,7 @@ static bool mask_path(const Packing *k, const char *path, int64_t item, char to[
     const int n = snprintf(to, LS_PATH, "%s%.*s.png", k->o->masks, (int)(dot - inside), inside);
     if (n >= LS_PATH)
         return ls_fail(e, LS_EXIT_DATA, "%.200s...: the path is too long", to);
-    return access(to, F_OK) == 0
-           || ls_fail(e, LS_EXIT_DATA, "%s: has no mask %s", path, to);
+    return access(to, F_OK) == 0 || ls_fail(e, LS_EXIT_DATA, "%s: has no mask %s", path, to);
 }
 
 static bool read_mask(const Packing *k, const char *path, int64_t item, int width, int height,
@@ -130,8 +136,9 @@ static bool read_one(const Packing *k, Slot *s, int64_t i, int64_t item, LsError
     ls_picture_free(&p);
     ls_file_unmap(&f);
     s->label[i] = k->list.item[item].class;
-    return ok && (k->mask == NULL
-                  || read_mask(k, path, item, width, height, s->masks + i * pixels, e));
+    return ok
+           && (k->mask == NULL
+               || read_mask(k, path, item, width, height, s->masks + i * pixels, e));
 }
 
 /* ---- chunks ---- */
@@ -231,8 +238,7 @@ static bool look_at_first(Packing *k, LsError *e)
         if (!o->skip_bad || first.code != LS_EXIT_DATA)
             return *e = first, false;
     }
-    return k->sized
-           || ls_fail(e, LS_EXIT_DATA, "%s: no picture can be read", o->source[0]);
+    return k->sized || ls_fail(e, LS_EXIT_DATA, "%s: no picture can be read", o->source[0]);
 }
 
 static bool columns(Packing *k, LsError *e)
@@ -240,11 +246,19 @@ static bool columns(Packing *k, LsError *e)
     const LsPackOptions *o = k->o;
     char *image = (char *)(o->input_name ? o->input_name : "image"),
          *label = (char *)(o->label_name ? o->label_name : "label");
-    const LsDataField picture = {.name = image, .kind = LS_FIELD_PICTURE, .type = LS_U8, .rank = 3,
+    const LsDataField picture = {.name = image,
+                                 .kind = LS_FIELD_PICTURE,
+                                 .type = LS_U8,
+                                 .rank = 3,
                                  .dim = {k->channels, k->height, k->width}},
-                      mask = {.name = label, .is_label = true, .type = LS_U8, .rank = 2,
+                      mask = {.name = label,
+                              .is_label = true,
+                              .type = LS_U8,
+                              .rank = 2,
                               .dim = {k->height, k->width}},
-                      class = {.name = label, .is_label = true, .type = LS_I64,
+                      class = {.name = label,
+                               .is_label = true,
+                               .type = LS_I64,
                                .classes = k->list.classes};
     k->image = ls_pack_column(k->pack, &picture, e);
     if (o->masks != NULL)
@@ -256,20 +270,22 @@ static bool columns(Packing *k, LsError *e)
 
 static bool make_slots(Packing *k, LsError *e)
 {
-    enum { AIM = 1 << 20, MOST = 256 };     /* bytes and pictures of a chunk */
+    enum { AIM = 1 << 20, MOST = 256 }; /* bytes and pictures of a chunk */
     const int64_t pixels = (int64_t)k->width * k->height, each = pixels * k->channels;
     const size_t n = (size_t)(k->chunk = each >= AIM ? 1 : AIM / each < MOST ? AIM / each : MOST);
     bool ok = (k->slot = calloc((size_t)k->slots, sizeof *k->slot)) != NULL;
     for (int i = 0; ok && i < k->slots; i++) {
         Slot *s = &k->slot[i];
-        ok = (s->pixels = malloc(n * (size_t)each)) && (s->masks = malloc(k->mask ? n * (size_t)pixels : 1))
+        ok = (s->pixels = malloc(n * (size_t)each))
+             && (s->masks = malloc(k->mask ? n * (size_t)pixels : 1))
              && (s->label = malloc(n * sizeof *s->label))
              && (s->error = malloc(n * sizeof *s->error))
              && (s->rounded = calloc(2 * n, sizeof *s->rounded));
         s->had_alpha = ok ? s->rounded + n : NULL;
     }
-    return ok || ls_fail(e, LS_EXIT_FAIL, "no memory for %zu pictures of %d x %d", n, k->height,
-                         k->width);
+    return ok
+           || ls_fail(e, LS_EXIT_FAIL, "no memory for %zu pictures of %d x %d", n, k->height,
+                      k->width);
 }
 
 static void close_all(Packing *k)
@@ -329,11 +345,13 @@ static bool open_like(Packing *k, const LsTexts **classes, LsError *e)
     *classes = NULL;
     if (k->o->like == NULL)
         return true;
-    if (!ls_file_map(&k->like_file, k->o->like, e) || !ls_data_file_open(&k->like, &k->like_file, e))
+    if (!ls_file_map(&k->like_file, k->o->like, e)
+        || !ls_data_file_open(&k->like, &k->like_file, e))
         return false;
     *classes = classes_of(&k->like);
     return *classes != NULL
-           || ls_fail(e, LS_EXIT_DATA, "--like=%s: its labels have no names of classes", k->o->like);
+           || ls_fail(e, LS_EXIT_DATA, "--like=%s: its labels have no names of classes",
+                      k->o->like);
 }
 
 static bool run(Packing *k, LsError *e)
@@ -343,8 +361,11 @@ static bool run(Packing *k, LsError *e)
         || !look_at_first(k, e) || !columns(k, e) || !make_slots(k, e))
         return false;
     const LsOrderedWork work = {.chunks = (k->list.n + k->chunk - 1) / k->chunk,
-                                .threads = k->o->threads, .slots = k->slots, .make = make,
-                                .take = take, .to = k};
+                                .threads = k->o->threads,
+                                .slots = k->slots,
+                                .make = make,
+                                .take = take,
+                                .to = k};
     if (!ls_ordered_work(&work, e))
         return false;
     if (k->pack->samples == 0)

@@ -10,17 +10,20 @@ typedef struct Table {
     LsTable t;
     LsFile like_file;
     LsDataFile like;
-    LsDataColumn *column;       /* of the field */
+    LsDataColumn *column; /* of the field */
     int64_t columns, elements;
     LsFigures figures;
     LsColumn *x, *y;
-    int label;                  /* column; -1: none */
+    int label; /* column; -1: none */
     bool one_hot;
     float *row;
     double *values;
 } Table;
 
-static bool no_memory(LsError *e) { return ls_fail(e, LS_EXIT_FAIL, "out of memory"); }
+static bool no_memory(LsError *e)
+{
+    return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+}
 
 static int64_t elements_of(const Table *k, const LsTableColumn *c)
 {
@@ -39,8 +42,8 @@ static bool describe(Table *k, LsError *e)
             k->label = i;
         if (c->is_label || c->left_out)
             continue;
-        k->column[k->columns++] = (LsDataColumn){.name = c->name, .categories = c->categories,
-                                                 .one_hot = k->one_hot && c->is_category};
+        k->column[k->columns++] = (LsDataColumn){
+            .name = c->name, .categories = c->categories, .one_hot = k->one_hot && c->is_category};
         k->elements += elements_of(k, c);
     }
     return k->columns > 0
@@ -50,8 +53,11 @@ static bool describe(Table *k, LsError *e)
 static bool make_columns(Table *k, LsPack *p, LsError *e)
 {
     const LsPackOptions *o = k->t.o;
-    const LsDataField x = {.name = (char *)(o->input_name ? o->input_name : "x"), .type = LS_F32,
-                           .rank = 1, .dim = {k->elements}, .column = k->column,
+    const LsDataField x = {.name = (char *)(o->input_name ? o->input_name : "x"),
+                           .type = LS_F32,
+                           .rank = 1,
+                           .dim = {k->elements},
+                           .column = k->column,
                            .columns = k->columns};
     LsDataField y = {.name = (char *)(o->label_name ? o->label_name : "label"), .is_label = true};
     k->row = malloc((size_t)k->elements * sizeof *k->row);

@@ -1,6 +1,6 @@
-/* dataset/pack_tokens.c -- streams: tokens of .bin files, and texts by bytes or characters. Those of
- * several files follow each other. */
-#include "dataset/pack.h"
+/* dataset/pack_tokens.c -- streams: tokens of .bin files, and texts by bytes or characters. Those
+ * of several files follow each other. */
+#include "dataset/pack_source.h"
 
 #include "runtime/data/dataset.h"
 
@@ -23,7 +23,12 @@ static bool append_all(const LsPackOptions *o, LsPack *p, LsColumn *c, const LsA
     return true;
 }
 
-typedef struct Streams { LsFile *file; LsArray *array; int n; int64_t tokens; } Streams;
+typedef struct Streams {
+    LsFile *file;
+    LsArray *array;
+    int n;
+    int64_t tokens;
+} Streams;
 
 static void close_all(Streams *s)
 {

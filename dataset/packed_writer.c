@@ -41,7 +41,7 @@ bool ls_pack_open(LsPack *p, const char *path, LsError *e)
         return false;
     if (!p->out.through)
         return true;
-    p->out.err = EINVAL;        /* nothing goes there */
+    p->out.err = EINVAL; /* nothing goes there */
     close(p->out.fd);
     return ls_fail(e, LS_EXIT_FAIL, "%s: a packed data set needs a regular file, which is mapped",
                    path);
@@ -64,7 +64,10 @@ LsColumn *ls_pack_column(LsPack *p, const LsDataField *field, LsError *e)
     return c;
 }
 
-static int64_t aligned(int64_t n) { return (n + LS_DATA_ALIGN - 1) / LS_DATA_ALIGN * LS_DATA_ALIGN; }
+static int64_t aligned(int64_t n)
+{
+    return (n + LS_DATA_ALIGN - 1) / LS_DATA_ALIGN * LS_DATA_ALIGN;
+}
 
 bool ls_pack_begin(LsPack *p, int64_t samples, LsError *e)
 {
@@ -209,7 +212,10 @@ static void le(unsigned char *p, int n, uint64_t v)
 }
 
 /* Bytes that are written one after the other, with their checksum. */
-typedef struct Summed { LsOut *out; uint32_t sum; } Summed;
+typedef struct Summed {
+    LsOut *out;
+    uint32_t sum;
+} Summed;
 
 static void put_summed(void *to, const void *data, size_t n)
 {
@@ -287,7 +293,7 @@ bool ls_pack_end(LsPack *p, bool ok, LsError *e)
         return false;
     ok = ok && (put_end(p) || ls_fail(e, LS_EXIT_FAIL, "out of memory"));
     if (!ok && !p->out.err)
-        p->out.err = ECANCELED;         /* so that nothing is left of it */
+        p->out.err = ECANCELED; /* so that nothing is left of it */
     LsError of_file = {0};
     const bool done = ls_out_commit(&p->out, &of_file);
     if (ok && !done)

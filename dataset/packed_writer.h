@@ -8,20 +8,23 @@
 #include "runtime/data/data_file.h"
 
 typedef struct LsColumn {
-    LsDataField field;          /* what the description says of it; `at` is set by ls_pack_begin,
-                                 * `bytes` by what is written. Memory of the caller's. */
-    int64_t each;               /* bytes of a sample */
-    uint32_t *sum; int64_t sums, room;          /* of whole blocks */
-    uint32_t open;              /* checksum of the block under way */
+    LsDataField field; /* what the description says of it; `at` is set by ls_pack_begin,
+                        * `bytes` by what is written. Memory of the caller's. */
+    int64_t each;      /* bytes of a sample */
+    uint32_t *sum;
+    int64_t sums, room; /* of whole blocks */
+    uint32_t open;      /* checksum of the block under way */
 } LsColumn;
 
 enum { LS_PACK_COLUMNS = 64 };
 
 typedef struct LsPack {
     LsOut out;
-    LsColumn column[LS_PACK_COLUMNS]; int columns;
-    int64_t samples;            /* how many there are, once all are written */
-    const char *const *source; int sources;     /* their names go into the description */
+    LsColumn column[LS_PACK_COLUMNS];
+    int columns;
+    int64_t samples; /* how many there are, once all are written */
+    const char *const *source;
+    int sources; /* their names go into the description */
 } LsPack;
 
 /* Nothing is changed under the name until ls_pack_end. Every open file is ended. */

@@ -86,8 +86,10 @@ bool ls_mask_read(LsPicture *p, const LsFile *f, LsError *e)
 {
     *p = (LsPicture){0};
     if (ls_picture_format(f) == LS_FILE_JPEG)
-        return ls_fail(e, LS_EXIT_DATA, "%s: JPEG changes values, so that it holds no classes; "
-                       "save masks as PNG", f->path);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: JPEG changes values, so that it holds no classes; "
+                       "save masks as PNG",
+                       f->path);
     if (ls_picture_format(f) != LS_FILE_PNG)
         return ls_fail(e, LS_EXIT_DATA, "%s: masks are PNG files", f->path);
     if (ls_png_read_mask(p, f, e))

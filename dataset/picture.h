@@ -7,12 +7,12 @@
 /* Rows from top to bottom; the channels of a pixel lie side by side. */
 typedef struct LsPicture {
     int width, height, channels;
-    unsigned char *data;        /* on the heap */
-    bool rounded;               /* the file has 16 bits for a value */
-    bool had_alpha;             /* which was left out */
+    unsigned char *data; /* on the heap */
+    bool rounded;        /* the file has 16 bits for a value */
+    bool had_alpha;      /* which was left out */
 } LsPicture;
 
-enum { LS_PICTURE_MOST = 1 << 16 };     /* pixels of a side; 2^28 in all */
+enum { LS_PICTURE_MOST = 1 << 16 }; /* pixels of a side; 2^28 in all */
 
 void ls_picture_free(LsPicture *p);
 /* Room for the pixels; an error names `path`. */

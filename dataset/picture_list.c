@@ -24,7 +24,10 @@ typedef struct Walk {
     int32_t class;
 } Walk;
 
-static bool no_memory(LsError *e) { return ls_fail(e, LS_EXIT_FAIL, "out of memory"); }
+static bool no_memory(LsError *e)
+{
+    return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+}
 
 static bool is_picture(const char *name)
 {
@@ -50,7 +53,10 @@ static bool one_more(void *list, int64_t n, size_t each)
 
 /* ---- one folder ---- */
 
-typedef struct Entries { char **name; int64_t n; } Entries;
+typedef struct Entries {
+    char **name;
+    int64_t n;
+} Entries;
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -213,8 +219,10 @@ static bool find_classes(LsPictureList *l, const char *source, const Entries *in
         const bool is_folder = stat(at, &st) == 0 && S_ISDIR(st.st_mode);
         free(at);
         if (is_folder && !ls_is_utf8(in->name[k]))
-            return ls_fail(e, LS_EXIT_DATA, "%s/%s: the class's name is no UTF-8; rename the "
-                           "folder", source, in->name[k]);
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s/%s: the class's name is no UTF-8; rename the "
+                           "folder",
+                           source, in->name[k]);
         if (is_folder && !add_class(&l->classes, in->name[k]))
             return no_memory(e);
         folders += is_folder;
@@ -222,8 +230,10 @@ static bool find_classes(LsPictureList *l, const char *source, const Entries *in
             picture = in->name[k];
     }
     if (folders > 0 && picture != NULL)
-        return ls_fail(e, LS_EXIT_DATA, "%s: pictures (%s) beside folders of classes: they have no "
-                       "class", source, picture);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: pictures (%s) beside folders of classes: they have no "
+                       "class",
+                       source, picture);
     return true;
 }
 
@@ -231,8 +241,7 @@ static bool all_classes(LsPictureList *l, const LsPackOptions *o, LsError *e)
 {
     for (int k = 0; k < o->sources; k++) {
         Entries in;
-        const bool ok =
-            entries_read(&in, o->source[k], e) && find_classes(l, o->source[k], &in, e);
+        const bool ok = entries_read(&in, o->source[k], e) && find_classes(l, o->source[k], &in, e);
         entries_free(&in);
         if (!ok)
             return false;
@@ -275,8 +284,10 @@ static bool walk_class(Walk *w, const char *source, int32_t class, const Above *
         if (w->o->skip_bad)
             ls_pack_note(w->o, "%s: no pictures in this class", path);
         else
-            ok = ls_fail(w->e, LS_EXIT_DATA, "%s: no pictures (.jpg, .jpeg, .png) in this class; "
-                         "remove the folder, or pass --skip-bad to keep an empty class", path);
+            ok = ls_fail(w->e, LS_EXIT_DATA,
+                         "%s: no pictures (.jpg, .jpeg, .png) in this class; "
+                         "remove the folder, or pass --skip-bad to keep an empty class",
+                         path);
     }
     free(path);
     return ok;

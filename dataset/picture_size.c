@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BITS = 22 };             /* of a weight: 32 less a byte and two bits for the sum */
+enum { BITS = 22 }; /* of a weight: 32 less a byte and two bits for the sum */
 
 /* What output k takes of the input: `n` values from `first` on, with weights at k * most. */
 typedef struct Weights {
@@ -152,7 +152,10 @@ bool ls_picture_resize(LsPicture *p, int width, int height, bool nearest, const 
 }
 
 /* Half a pixel goes to the even side, as Python rounds. */
-static int middle(int room) { return room % 4 == 3 ? room / 2 + 1 : room / 2; }
+static int middle(int room)
+{
+    return room % 4 == 3 ? room / 2 + 1 : room / 2;
+}
 
 void ls_picture_crop(LsPicture *p, int width, int height)
 {

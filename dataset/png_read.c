@@ -12,7 +12,7 @@
 typedef struct Reading {
     LsPicture *p;
     const LsFile *f;
-    size_t at;                  /* bytes read */
+    size_t at; /* bytes read */
     png_structp png;
     png_infop info;
     unsigned char **row;
@@ -28,7 +28,10 @@ static _Noreturn void leave(png_structp png, const char *text)
     png_longjmp(png, 1);
 }
 
-static void pass(png_structp png, const char *text) { (void)png, (void)text; }
+static void pass(png_structp png, const char *text)
+{
+    (void)png, (void)text;
+}
 
 static void take(png_structp png, png_bytep to, size_t n)
 {
@@ -44,9 +47,10 @@ static bool set_form(Reading *r, int type, int depth)
 {
     if (r->mask) {
         if (type != PNG_COLOR_TYPE_PALETTE && type != PNG_COLOR_TYPE_GRAY)
-            return ls_fail(r->e, LS_EXIT_DATA, "%s: colours%s, which are no classes: save the mask "
-                           "with a palette or in grey", r->f->path,
-                           type & PNG_COLOR_MASK_ALPHA ? " or alpha" : "");
+            return ls_fail(r->e, LS_EXIT_DATA,
+                           "%s: colours%s, which are no classes: save the mask "
+                           "with a palette or in grey",
+                           r->f->path, type & PNG_COLOR_MASK_ALPHA ? " or alpha" : "");
         if (depth == 16)
             return ls_fail(r->e, LS_EXIT_DATA, "%s: a mask of 16 bits; classes are 0 to 255",
                            r->f->path);
@@ -70,7 +74,8 @@ static bool decode(Reading *r)
         return ls_fail(r->e, LS_EXIT_DATA, "%s: damaged or truncated PNG: %s", r->f->path, r->text);
     png_set_user_limits(r->png, LS_PICTURE_MOST, LS_PICTURE_MOST);
     png_read_info(r->png, r->info);
-    const int type = png_get_color_type(r->png, r->info), depth = png_get_bit_depth(r->png, r->info);
+    const int type = png_get_color_type(r->png, r->info),
+              depth = png_get_bit_depth(r->png, r->info);
     if (!set_form(r, type, depth))
         return false;
     png_set_interlace_handling(r->png);
@@ -108,13 +113,21 @@ static bool read_png(LsPicture *p, const LsFile *f, bool mask, LsError *e)
     return ok;
 }
 
-bool ls_png_read(LsPicture *p, const LsFile *f, LsError *e) { return read_png(p, f, false, e); }
-bool ls_png_read_mask(LsPicture *p, const LsFile *f, LsError *e) { return read_png(p, f, true, e); }
+bool ls_png_read(LsPicture *p, const LsFile *f, LsError *e)
+{
+    return read_png(p, f, false, e);
+}
+bool ls_png_read_mask(LsPicture *p, const LsFile *f, LsError *e)
+{
+    return read_png(p, f, true, e);
+}
 #else
 static bool none(const LsFile *f, LsError *e)
 {
-    return ls_fail(e, LS_EXIT_DEVICE, "%s: this lowerset was built without libpng, so it reads no "
-                   "PNG; build it where libpng is installed", f->path);
+    return ls_fail(e, LS_EXIT_DEVICE,
+                   "%s: this lowerset was built without libpng, so it reads no "
+                   "PNG; build it where libpng is installed",
+                   f->path);
 }
 
 bool ls_png_read(LsPicture *p, const LsFile *f, LsError *e)

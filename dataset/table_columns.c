@@ -11,7 +11,10 @@
 
 enum { MOST_CATEGORIES = 1 << 16, MOST_COLUMNS = 1 << 16 };
 
-static bool no_memory(LsError *e) { return ls_fail(e, LS_EXIT_FAIL, "out of memory"); }
+static bool no_memory(LsError *e)
+{
+    return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+}
 
 static bool is_missing(const char *s)
 {
@@ -123,13 +126,15 @@ static bool next_row(LsTable *t, bool *end, LsError *e)
                       t->columns);
 }
 
-static bool is_used(const LsTableColumn *c) { return !c->left_out; }
+static bool is_used(const LsTableColumn *c)
+{
+    return !c->left_out;
+}
 
 static bool row_is_dropped(const LsTable *t)
 {
     for (int k = 0; k < t->columns; k++)
-        if (t->missing == LS_MISSING_DROP && is_used(&t->column[k])
-            && is_missing(t->rows.field[k]))
+        if (t->missing == LS_MISSING_DROP && is_used(&t->column[k]) && is_missing(t->rows.field[k]))
             return true;
     return false;
 }
@@ -145,8 +150,10 @@ bool ls_table_row(LsTable *t, bool *end, bool *drop, LsError *e)
 
 static bool lacks(const LsTable *t, const LsTableColumn *c, LsError *e)
 {
-    return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": no value in column '%s'; --missing=drop leaves "
-                   "the row out%s", t->rows.path, t->rows.line, c->name,
+    return ls_fail(e, LS_EXIT_DATA,
+                   "%s:%" PRId64 ": no value in column '%s'; --missing=drop leaves "
+                   "the row out%s",
+                   t->rows.path, t->rows.line, c->name,
                    c->is_label ? "" : ", --missing=mean or a number takes another");
 }
 
@@ -160,9 +167,11 @@ bool ls_table_value(const LsTable *t, int k, double *v, LsError *e)
         const int64_t n = category(c, is_missing(s) ? "" : s);
         *v = (double)n;
         return n >= 0
-               || ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column '%s' has '%s', which is none of "
-                          "its %" PRId64 " categories%s%s", t->rows.path, t->rows.line, c->name, s,
-                          c->categories.n, t->like ? " in " : "", t->like ? t->like->f->path : "");
+               || ls_fail(e, LS_EXIT_DATA,
+                          "%s:%" PRId64 ": column '%s' has '%s', which is none of "
+                          "its %" PRId64 " categories%s%s",
+                          t->rows.path, t->rows.line, c->name, s, c->categories.n,
+                          t->like ? " in " : "", t->like ? t->like->f->path : "");
     }
     if (is_missing(s))
         return *v = t->missing == LS_MISSING_VALUE ? t->value : c->mean, true;
@@ -229,10 +238,12 @@ static bool decide(LsTable *t, LsTableColumn *c, LsError *e)
     c->is_category = c->told_category || (c->words > 0 && c->numbers == 0);
     c->mean = c->numbers > 0 ? c->sum / (double)c->numbers : 0;
     if (c->words > 0 && c->numbers > 0 && !c->told_category)
-        return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column '%s' has '%s', and numbers in %" PRId64
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s:%" PRId64 ": column '%s' has '%s', and numbers in %" PRId64
                        " rows; --categories=%s takes all of them as categories, --leave-out=%s "
-                       "none", t->rows.path, c->word_line, c->name, c->word ? c->word : "",
-                       c->numbers, c->name, c->name);
+                       "none",
+                       t->rows.path, c->word_line, c->name, c->word ? c->word : "", c->numbers,
+                       c->name, c->name);
     if (c->numbers == 0 && c->words == 0 && t->missing != LS_MISSING_VALUE)
         return ls_fail(e, LS_EXIT_DATA, "%s: column '%s' is empty; --leave-out=%s passes over it",
                        t->rows.path, c->name, c->name);
@@ -340,16 +351,17 @@ static bool collect(LsTable *t, LsError *e)
         LsTableColumn *x = &t->column[c];
         const char *s = t->rows.field[c];
         if (!is_used(x) || !x->is_category || (is_missing(s) && t->missing == LS_MISSING_ERROR))
-            continue;           /* what lacks is named when the row is taken */
+            continue; /* what lacks is named when the row is taken */
         if (!ls_is_utf8(s))
             return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column '%s' has text that is no UTF-8",
                            t->rows.path, t->rows.line, x->name);
         if (!(is_missing(s) && x->is_label) && !add_category(x, is_missing(s) ? "" : s))
             return no_memory(e);
         if (x->categories.n > MOST_CATEGORIES)
-            return ls_fail(e, LS_EXIT_DATA, "%s: column '%s' has more than %d different texts; if "
-                           "they name rows, --leave-out=%s", t->rows.path, x->name,
-                           MOST_CATEGORIES, x->name);
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s: column '%s' has more than %d different texts; if "
+                           "they name rows, --leave-out=%s",
+                           t->rows.path, x->name, MOST_CATEGORIES, x->name);
     }
     return true;
 }
@@ -414,11 +426,13 @@ static bool take_like(LsTable *t, LsError *e)
         const LsDataColumn *from = &x->column[k];
         LsTableColumn *c = column_named(t, from->name);
         if (c == NULL || c->is_label || c->left_out)
-            return ls_fail(e, LS_EXIT_DATA, "%s has no column '%s', which %s has",
-                           t->file[0].path, from->name, t->o->like);
+            return ls_fail(e, LS_EXIT_DATA, "%s has no column '%s', which %s has", t->file[0].path,
+                           from->name, t->o->like);
         if (c - t->column < used)
-            return ls_fail(e, LS_EXIT_DATA, "%s: column '%s' stands before others that %s has "
-                           "first", t->file[0].path, from->name, t->o->like);
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s: column '%s' stands before others that %s has "
+                           "first",
+                           t->file[0].path, from->name, t->o->like);
         used = c - t->column + 1;
         if (!copy_categories(c, &from->categories, e))
             return false;

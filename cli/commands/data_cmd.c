@@ -77,13 +77,24 @@ static int take_options(const LsOptions *o, LsPackOptions *p)
     static const char *const texts[] = {"bytes", "characters", NULL};
     const LsDataGroup *d = &o->data;
     const int text = ls_options_word("--text", d->text, texts, 0);
-    *p = (LsPackOptions){.source = d->words.item + 1, .sources = d->words.n - 1,
-                         .to = o->output.file, .channels = (int)d->channels, .masks = d->masks,
-                         .skip_bad = d->skip_bad, .label_column = d->label_column,
-                         .categories = d->categories, .leave_out = d->leave_out,
-                         .one_hot = d->one_hot, .missing = d->missing, .characters = text == 1,
-                         .length = d->length, .share_rows = d->pack, .raw = d->raw,
-                         .input_name = d->input_name, .label_name = d->label_name, .like = d->like,
+    *p = (LsPackOptions){.source = d->words.item + 1,
+                         .sources = d->words.n - 1,
+                         .to = o->output.file,
+                         .channels = (int)d->channels,
+                         .masks = d->masks,
+                         .skip_bad = d->skip_bad,
+                         .label_column = d->label_column,
+                         .categories = d->categories,
+                         .leave_out = d->leave_out,
+                         .one_hot = d->one_hot,
+                         .missing = d->missing,
+                         .characters = text == 1,
+                         .length = d->length,
+                         .share_rows = d->pack,
+                         .raw = d->raw,
+                         .input_name = d->input_name,
+                         .label_name = d->label_name,
+                         .like = d->like,
                          .threads = d->threads > 0 ? (int)d->threads : cores()};
     if (text < 0)
         return LS_EXIT_USAGE;
@@ -98,7 +109,10 @@ static int take_options(const LsOptions *o, LsPackOptions *p)
 
 /* ---- progress ---- */
 
-typedef struct Progress { bool line, quiet, shown; double start, last; } Progress;
+typedef struct Progress {
+    bool line, quiet, shown;
+    double start, last;
+} Progress;
 
 static double now(void)
 {
@@ -161,8 +175,8 @@ static int pack(const LsOptions *o)
     LsPackOptions p;
     LsPackResult r;
     char why[LS_PACK_WHY];
-    Progress progress = {.line = !o->output.quiet && isatty(2), .quiet = o->output.quiet,
-                         .start = now()};
+    Progress progress = {
+        .line = !o->output.quiet && isatty(2), .quiet = o->output.quiet, .start = now()};
     int code = take_options(o, &p);
     if (code != 0)
         return code;
@@ -184,15 +198,29 @@ static int pack(const LsOptions *o)
 static const char *pack_option(const LsOptions *o)
 {
     const LsDataGroup *d = &o->data;
-    const struct { bool given; const char *name; } row[] = {
-        {d->size != NULL, "--size"}, {d->crop != NULL, "--crop"}, {d->channels > 0, "--channels"},
-        {d->masks != NULL, "--masks"}, {d->skip_bad, "--skip-bad"},
-        {d->label_column != NULL, "--label-column"}, {d->one_hot, "--one-hot"},
-        {d->categories != NULL, "--categories"}, {d->leave_out != NULL, "--leave-out"},
-        {d->missing != NULL, "--missing"}, {d->text != NULL, "--text"}, {d->raw != NULL, "--raw"},
-        {d->length > 0, "--length"}, {d->pack, "--pack"}, {d->like != NULL, "--like"},
-        {d->input_name != NULL, "--input-name"}, {d->label_name != NULL, "--label-name"},
-        {d->threads > 0, "--threads"}, {o->output.file != NULL, "--output"},
+    const struct {
+        bool given;
+        const char *name;
+    } row[] = {
+        {d->size != NULL, "--size"},
+        {d->crop != NULL, "--crop"},
+        {d->channels > 0, "--channels"},
+        {d->masks != NULL, "--masks"},
+        {d->skip_bad, "--skip-bad"},
+        {d->label_column != NULL, "--label-column"},
+        {d->one_hot, "--one-hot"},
+        {d->categories != NULL, "--categories"},
+        {d->leave_out != NULL, "--leave-out"},
+        {d->missing != NULL, "--missing"},
+        {d->text != NULL, "--text"},
+        {d->raw != NULL, "--raw"},
+        {d->length > 0, "--length"},
+        {d->pack, "--pack"},
+        {d->like != NULL, "--like"},
+        {d->input_name != NULL, "--input-name"},
+        {d->label_name != NULL, "--label-name"},
+        {d->threads > 0, "--threads"},
+        {o->output.file != NULL, "--output"},
     };
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (row[k].given)

@@ -29,7 +29,8 @@ static const LsOption data[] = {
      "what stands for an empty number of a table: the column's mean, the number X, or drop the row "
      "(default: it is an error)"},
     {"--text", NULL, "bytes|characters", TEXT, AT(text), LS_CMD_DATA,
-     "tokens of a text: its bytes, 0 to 255 (default), or the numbers of the characters that occur"},
+     "tokens of a text: its bytes, 0 to 255 (default), or the numbers of the characters that "
+     "occur"},
     {"--raw", NULL, "TYPE", TEXT, AT(raw), LS_CMD_DATA,
      "element type of tokens without a header: uint16 (default), uint32, int32, int64"},
     {"--length", NULL, "N", INTEGER(1, MOST_BATCH), AT(length), LS_CMD_DATA,

@@ -1,6 +1,6 @@
 /* runtime/data/bind_data_file.c -- binds the fields of a packed data set to inputs: by name, as the
  * members of an NPZ. The only field of labels is the target, whatever it is called; a program with
- * one input takes the only input field, or the first one of pictures. */
+ * one input takes the only input field, or the first one of pictures or input_ids. */
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
 #include "runtime/data/token_inputs.h"
@@ -17,19 +17,21 @@ static int64_t named(const LsDataFile *s, const char *name)
     return -1;
 }
 
-/* The only field of that role; of several inputs the first one of pictures. -1: none. */
+/* The only field of that role; of several inputs the first one of pictures, or the tokens beside
+ * their mask and positions. -1: none. */
 static int64_t only_of(const LsDataFile *s, bool labels)
 {
-    int64_t found = -1, n = 0, picture = -1;
+    int64_t found = -1, n = 0, first = -1;
     for (int64_t k = 0; k < s->fields; k++) {
-        if (s->field[k].is_label != labels)
+        const LsDataField *f = &s->field[k];
+        if (f->is_label != labels)
             continue;
         found = k;
         n++;
-        if (picture < 0 && s->field[k].kind == LS_FIELD_PICTURE)
-            picture = k;
+        if (first < 0 && (f->kind == LS_FIELD_PICTURE || strcmp(f->name, "input_ids") == 0))
+            first = k;
     }
-    return n == 1 ? found : labels ? -1 : picture;
+    return n == 1 ? found : labels ? -1 : first;
 }
 
 static int64_t inputs(const LsProgram *p)
@@ -100,7 +102,8 @@ bool ls_data_file_bind(LsDataset *d, const LsFile *f, int only, LsError *e)
     if (d->stored.f != NULL)
         return ls_fail(e, LS_EXIT_USAGE,
                        "%s: a second packed data set; its samples follow the others' with "
-                       "--data FILE+FILE", f->path);
+                       "--data FILE+FILE",
+                       f->path);
     if (!ls_data_file_open(&d->stored, f, e))
         return false;
     const LsFieldKind kind = d->stored.field[0].kind;

@@ -1,5 +1,5 @@
-/* runtime/data/cifar.c -- the binary files of CIFAR-10 and CIFAR-100: records of a label of one byte,
- * or of two (coarse and fine), and a picture of 3 x 32 x 32 bytes. */
+/* runtime/data/cifar.c -- the binary files of CIFAR-10 and CIFAR-100: records of a label of one
+ * byte, or of two (coarse and fine), and a picture of 3 x 32 x 32 bytes. */
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
 

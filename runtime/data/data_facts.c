@@ -9,7 +9,11 @@
 
 /* ---- writing ---- */
 
-typedef struct Grown { char *text; size_t n, cap; bool failed; } Grown;
+typedef struct Grown {
+    char *text;
+    size_t n, cap;
+    bool failed;
+} Grown;
 
 static void put_grown(void *to, const void *data, size_t n)
 {
@@ -62,7 +66,10 @@ static void put_columns(LsText *t, const LsDataField *f)
     ls_text_put(t, "]");
 }
 
-static bool says(const LsDataField *f) { return f && !f->is_label && (f->mean || f->columns > 0); }
+static bool says(const LsDataField *f)
+{
+    return f && !f->is_label && (f->mean || f->columns > 0);
+}
 
 static bool put_inputs(LsText *t, const LsDataset *d)
 {
@@ -115,7 +122,7 @@ bool ls_facts_of(const LsDataset *d, char **text, LsError *e)
 typedef struct Facts {
     LsDataset *d;
     LsJson j;
-    size_t used;                /* of d->names_text */
+    size_t used; /* of d->names_text */
     bool memory;
     LsError *e;
 } Facts;
@@ -123,7 +130,8 @@ typedef struct Facts {
 static bool damaged(Facts *f)
 {
     return f->memory ? ls_fail(f->e, LS_EXIT_FAIL, "out of memory")
-                     : ls_fail(f->e, LS_EXIT_DATA, "what the checkpoint says of its data cannot be "
+                     : ls_fail(f->e, LS_EXIT_DATA,
+                               "what the checkpoint says of its data cannot be "
                                "read");
 }
 
@@ -150,8 +158,10 @@ static bool map_classes(LsDataset *d, LsError *e)
     for (int64_t c = 0; c < own.n; c++) {
         d->map[c] = find(&d->names, own.name[c]);
         if (d->map[c] < 0)
-            return ls_fail(e, LS_EXIT_DATA, "%s: class '%s' is not one of the %" PRId64
-                           " that the model was trained on", s->path, own.name[c], d->names.n);
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s: class '%s' is not one of the %" PRId64
+                           " that the model was trained on",
+                           s->path, own.name[c], d->names.n);
         same &= d->map[c] == c;
     }
     s->map = same ? NULL : d->map;
@@ -187,12 +197,17 @@ static bool same_columns(const LsDataset *d, uint32_t k, const char *from, size_
     const bool same = !g.failed && g.n == n && memcmp(g.text, from, n) == 0;
     free(g.text);
     return same
-           || ls_fail(e, LS_EXIT_DATA, "%s: other columns or categories than the model was trained "
+           || ls_fail(e, LS_EXIT_DATA,
+                      "%s: other columns or categories than the model was trained "
                       "on; lowerset data pack --like=FILE.lsd takes those of the training data",
                       d->source[k].path);
 }
 
-typedef struct Input { uint32_t k; double *mean, *std; int64_t means, stds; } Input;
+typedef struct Input {
+    uint32_t k;
+    double *mean, *std;
+    int64_t means, stds;
+} Input;
 
 static bool input_member(Facts *f, Input *in, char *key, size_t room)
 {

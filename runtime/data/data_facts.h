@@ -1,7 +1,8 @@
 /* runtime/data/data_facts.h -- what training data say of themselves: names of classes, columns with
  * their categories, mean and deviation. Checkpoints keep it, and other data are brought to it:
  *
- *   {"classes": [NAME, ...], "inputs": [{"name": INPUT, "mean": [..], "std": [..], "columns": [..]}]}
+ *   {"classes": [NAME, ...], "inputs": [{"name": INPUT, "mean": [..], "std": [..], "columns":
+ * [..]}]}
  */
 #ifndef LS_RUNTIME_DATA_DATA_FACTS_H
 #define LS_RUNTIME_DATA_DATA_FACTS_H

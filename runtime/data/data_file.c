@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ls_field_kind_name[LS_FIELD_KINDS] = {
-    [LS_FIELD_ARRAY] = "array", [LS_FIELD_PICTURE] = "picture", [LS_FIELD_TOKENS] = "tokens",
-    [LS_FIELD_CHARACTERS] = "characters"};
+const char *const ls_field_kind_name[LS_FIELD_KINDS] = {[LS_FIELD_ARRAY] = "array",
+                                                        [LS_FIELD_PICTURE] = "picture",
+                                                        [LS_FIELD_TOKENS] = "tokens",
+                                                        [LS_FIELD_CHARACTERS] = "characters"};
 
 static uint64_t le(const unsigned char *p, int n)
 {
@@ -31,7 +32,7 @@ static bool room_for(void *list, int64_t n, size_t each)
 {
     void **to = list;
     if (n > 0 && (n & (n - 1)) != 0)
-        return true;            /* grown in powers of two */
+        return true; /* grown in powers of two */
     void *p = realloc(*to, (size_t)(n > 0 ? 2 * n : 1) * each);
     if (p != NULL)
         *to = p;
@@ -72,7 +73,7 @@ static bool number(LsJson *j, double *v)
     char text[40], *stop;
     size_t n = 0;
     if (ls_json_char(j, ' '))
-        return false;           /* passes over blanks; there is none behind them */
+        return false; /* passes over blanks; there is none behind them */
     while (j->p < j->end && n < sizeof text - 1 && *j->p && strchr("+-.0123456789eE", *j->p))
         text[n++] = *j->p++;
     text[n] = '\0';
@@ -103,7 +104,11 @@ bool ls_numbers_read(double **to, int64_t *n, LsJson *j, bool *memory)
 
 /* ---- the description ---- */
 
-typedef struct Reader { LsDataFile *d; LsJson j; bool memory; } Reader;
+typedef struct Reader {
+    LsDataFile *d;
+    LsJson j;
+    bool memory;
+} Reader;
 
 typedef bool (*Member)(Reader *r, const char *key, void *to);
 
@@ -127,7 +132,10 @@ static bool texts(Reader *r, LsTexts *to)
     return ls_texts_read(to, &r->j, r->d->text, &r->d->used, &r->memory);
 }
 
-static bool word(Reader *r, char to[16]) { return ls_json_string(&r->j, to, 16); }
+static bool word(Reader *r, char to[16])
+{
+    return ls_json_string(&r->j, to, 16);
+}
 
 static bool is_true(Reader *r, bool *to)
 {
@@ -337,9 +345,9 @@ static bool head_fits(const LsFile *f, LsError *e)
         return damaged(f, "the checksum of its head is wrong", e);
     const uint64_t size = le(f->data + 32, 8);
     if (size != f->size)
-        return ls_fail(e, LS_EXIT_DATA, "%s: %s: it was written with %" PRIu64
-                       " bytes, and has %zu", f->path, f->size < size ? "truncated" : "damaged",
-                       size, f->size);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: %s: it was written with %" PRIu64 " bytes, and has %zu", f->path,
+                       f->size < size ? "truncated" : "damaged", size, f->size);
     return true;
 }
 
@@ -386,8 +394,11 @@ void ls_data_file_close(LsDataFile *d)
 
 LsArray ls_data_file_array(const LsDataFile *d, const LsDataField *f)
 {
-    LsArray a = {.data = d->f->data + f->at, .type = f->type, .rank = f->rank + 1,
-                 .dim = {d->samples}, .count = f->bytes / ls_element_bytes(f->type)};
+    LsArray a = {.data = d->f->data + f->at,
+                 .type = f->type,
+                 .rank = f->rank + 1,
+                 .dim = {d->samples},
+                 .count = f->bytes / ls_element_bytes(f->type)};
     memcpy(a.dim + 1, f->dim, (size_t)f->rank * sizeof *f->dim);
     return a;
 }

@@ -155,7 +155,8 @@ static bool has_figures(const LsSource *s, const char *option, LsError *e)
     return ls_fail(e, LS_EXIT_USAGE,
                    "--%s=" LS_FIGURES ": %s has no mean and deviation %s; lowerset data pack "
                    "computes those of pictures and tables",
-                   option, s->path, f && f->mean ? "for each channel of the input" : "of its values");
+                   option, s->path,
+                   f && f->mean ? "for each channel of the input" : "of its values");
 }
 
 static bool set_norm(LsDataset *d, LsSource *s, double *norm, LsError *e)

@@ -127,8 +127,8 @@ bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);  /* csv.c: binds al
 bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e);
 /* json_lines.c: binds the inputs of a language model */
 bool ls_json_lines_read(LsDataset *d, const LsFile *f, LsError *e);
-/* A line, from..end, becomes the next sample of the rows, of at most `most` tokens. Without a label:
- * rows->none. */
+/* A line, from..end, becomes the next sample of the rows, of at most `most` tokens. rows->none: no
+ * label. */
 bool ls_json_line_read(LsTokenRows *rows, const char *path, int64_t line, const char *from,
                        const char *end, int64_t most, LsError *e);
 /* token_stream.c: whether a file without a name for its input is one; `bin`: it is called so. Binds

@@ -8,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_pattern(const char *s) { return strpbrk(s, "*?[") != NULL; }
+static bool is_pattern(const char *s)
+{
+    return strpbrk(s, "*?[") != NULL;
+}
 
 /* Whether the list has a name with one of `set` that is no file's. */
 static bool has_other(const char *list, const char *set)
@@ -24,10 +27,16 @@ static bool has_other(const char *list, const char *set)
     return other;
 }
 
-bool ls_joined_is(const char *data) { return has_other(data, "+*?["); }
+bool ls_joined_is(const char *data)
+{
+    return has_other(data, "+*?[");
+}
 
 /* The lists of files, each the --data of a part. */
-typedef struct Lists { char **item; int64_t n; } Lists;
+typedef struct Lists {
+    char **item;
+    int64_t n;
+} Lists;
 
 static bool add(Lists *l, const char *text)
 {
@@ -45,12 +54,13 @@ static bool add_pattern(Lists *l, const char *text, LsError *e)
     if (strchr(text, ',') != NULL)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--data %s: a pattern stands alone: files that belong together are "
-                       "IMAGES,LABELS+IMAGES,LABELS", text);
+                       "IMAGES,LABELS+IMAGES,LABELS",
+                       text);
     const int code = glob(text, 0, NULL, &found);
     if (code != 0)
         return ls_fail(e, LS_EXIT_DATA, "--data %s: %s", text,
                        code == GLOB_NOMATCH ? "no file has such a name" : "cannot be searched");
-    for (size_t k = 0; ok && k < found.gl_pathc; k++)   /* sorted */
+    for (size_t k = 0; ok && k < found.gl_pathc; k++) /* sorted */
         ok = add(l, found.gl_pathv[k]);
     globfree(&found);
     return ok || ls_fail(e, LS_EXIT_FAIL, "out of memory");
@@ -138,7 +148,7 @@ bool ls_joined_open(LsDataset *d, LsError *e)
 
 const LsDataset *ls_dataset_part(const LsDataset *d, int64_t *sample)
 {
-    int64_t low = 0, high = d->parts;   /* the part lies in low..high - 1 */
+    int64_t low = 0, high = d->parts; /* the part lies in low..high - 1 */
     if (high == 0)
         return d;
     while (high - low > 1) {

@@ -1,6 +1,6 @@
-/* dataset/pack.h -- makes one packed data set of other files. */
-#ifndef LS_DATASET_PACK_H
-#define LS_DATASET_PACK_H
+/* dataset/pack_source.h -- makes one packed data set of other files. */
+#ifndef LS_DATASET_PACK_SOURCE_H
+#define LS_DATASET_PACK_SOURCE_H
 
 #include "dataset/data_commands.h"
 #include "dataset/packed_writer.h"
@@ -9,7 +9,8 @@
  * LS_EXIT_FAIL where the file cannot be written. */
 bool ls_pack(const LsPackOptions *o, LsPackResult *r, LsError *e);
 
-__attribute__((format(printf, 2, 3))) void ls_pack_note(const LsPackOptions *o, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void ls_pack_note(const LsPackOptions *o, const char *fmt,
+                                                        ...);
 /* ---- kinds of sources, a file each; they end the file ---- */
 bool ls_pack_pictures(const LsPackOptions *o, LsPack *p, LsPackResult *r, LsError *e);
 bool ls_pack_table(const LsPackOptions *o, LsPack *p, LsPackResult *r, LsError *e);

@@ -1,5 +1,5 @@
-/* dataset/pack.c -- which kind of source it is; what all kinds share. */
-#include "dataset/pack.h"
+/* dataset/pack_source.c -- which kind of source it is; what all kinds share. */
+#include "dataset/pack_source.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -21,14 +21,18 @@ void ls_pack_note(const LsPackOptions *o, const char *fmt, ...)
 }
 
 static const struct Kind {
-    const char *ending;         /* NULL: a folder */
+    const char *ending; /* NULL: a folder */
     const char *what;
     bool (*pack)(const LsPackOptions *o, LsPack *p, LsPackResult *r, LsError *e);
 } kind[] = {
-    {NULL, "folders of pictures", ls_pack_pictures}, {".csv", "tables", ls_pack_table},
-    {".tsv", "tables", ls_pack_table},   {".jsonl", "JSON lines", ls_pack_lines},
-    {".bin", "tokens", ls_pack_tokens},  {".txt", "texts", ls_pack_text},
-    {".npy", "arrays", ls_pack_arrays},  {".npz", "arrays", ls_pack_arrays},
+    {NULL, "folders of pictures", ls_pack_pictures},
+    {".csv", "tables", ls_pack_table},
+    {".tsv", "tables", ls_pack_table},
+    {".jsonl", "JSON lines", ls_pack_lines},
+    {".bin", "tokens", ls_pack_tokens},
+    {".txt", "texts", ls_pack_text},
+    {".npy", "arrays", ls_pack_arrays},
+    {".npz", "arrays", ls_pack_arrays},
 };
 
 static bool ends_with(const char *s, const char *end)
@@ -47,8 +51,10 @@ static const struct Kind *kind_of(const char *source, LsError *e)
     for (size_t k = 0; k < sizeof kind / sizeof *kind; k++)
         if (kind[k].ending == NULL ? S_ISDIR(st.st_mode) : ends_with(source, kind[k].ending))
             return &kind[k];
-    ls_fail(e, LS_EXIT_DATA, "%s: no known kind of data; a source is a folder of pictures, or a "
-            ".csv, .tsv, .jsonl, .bin, .txt, .npy or .npz file", source);
+    ls_fail(e, LS_EXIT_DATA,
+            "%s: no known kind of data; a source is a folder of pictures, or a "
+            ".csv, .tsv, .jsonl, .bin, .txt, .npy or .npz file",
+            source);
     return NULL;
 }
 
@@ -57,7 +63,10 @@ static bool options_fit(const LsPackOptions *o, const struct Kind *k, LsError *e
 {
     const bool pictures = k->pack == ls_pack_pictures, table = k->pack == ls_pack_table,
                lines = k->pack == ls_pack_lines;
-    const struct { bool given, takes; const char *name; } rule[] = {
+    const struct {
+        bool given, takes;
+        const char *name;
+    } rule[] = {
         {o->width || o->side, pictures, "--size"},
         {o->crop_width > 0, pictures, "--crop"},
         {o->channels > 0, pictures, "--channels"},
@@ -76,7 +85,8 @@ static bool options_fit(const LsPackOptions *o, const struct Kind *k, LsError *e
     };
     for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
         if (rule[i].given && !rule[i].takes)
-            return ls_fail(e, LS_EXIT_USAGE, "%s is not for %s: %s", rule[i].name, k->what, o->source[0]);
+            return ls_fail(e, LS_EXIT_USAGE, "%s is not for %s: %s", rule[i].name, k->what,
+                           o->source[0]);
     return true;
 }
 
@@ -90,8 +100,10 @@ bool ls_pack(const LsPackOptions *o, LsPackResult *r, LsError *e)
         if (of == NULL)
             return false;
         if (first != NULL && first->pack != of->pack)
-            return ls_fail(e, LS_EXIT_USAGE, "%s are %s, and %s %s: sources of one kind become one "
-                           "data set", o->source[0], first->what, o->source[k], of->what);
+            return ls_fail(e, LS_EXIT_USAGE,
+                           "%s are %s, and %s %s: sources of one kind become one "
+                           "data set",
+                           o->source[0], first->what, o->source[k], of->what);
         first = of;
     }
     if (first == NULL)
