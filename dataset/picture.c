@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+int64_t ls_picture_pixels = INT64_C(1) << 27;
+
 void ls_picture_free(LsPicture *p)
 {
     free(p->data);
@@ -13,9 +15,8 @@ void ls_picture_free(LsPicture *p)
 bool ls_picture_room(LsPicture *p, const char *path, int64_t width, int64_t height, int channels,
                      LsError *e)
 {
-    const int64_t most = INT64_C(1) << 28;
     if (width <= 0 || height <= 0 || width > LS_PICTURE_MOST || height > LS_PICTURE_MOST
-        || width * height > most)
+        || width * height > ls_picture_pixels)
         return ls_fail(e, LS_EXIT_DATA, "%s: %lld x %lld pixels are more than are read", path,
                        (long long)width, (long long)height);
     *p = (LsPicture){(int)width, (int)height, channels, NULL, false, false};

@@ -12,7 +12,8 @@ typedef struct LsPicture {
     bool had_alpha;      /* which was left out */
 } LsPicture;
 
-enum { LS_PICTURE_MOST = 1 << 16 }; /* pixels of a side; 2^28 in all */
+enum { LS_PICTURE_MOST = 1 << 16 }; /* pixels of a side */
+extern int64_t ls_picture_pixels;   /* most of a picture: 2^27; tests take less */
 
 void ls_picture_free(LsPicture *p);
 /* Room for the pixels; an error names `path`. */

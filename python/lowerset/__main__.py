@@ -15,12 +15,15 @@ def main() -> None:
     arguments = sys.argv[1:]
     try:
         program = find_program()
+    except LowersetError as error:
+        sys.exit(f"lowerset: {error}")
+    try:
         if any(word.split("=")[0] == "--tokenizer" for word in arguments):
             from ._dataset import command
             arguments = command(arguments) or arguments
     except LowersetError as error:
         print(f"lowerset: {error}", file=sys.stderr)
-        sys.exit(error.code or 1)
+        sys.exit(error.code)
     sys.stdout.flush()
     os.execve(program, [program, *arguments], environment())
 
