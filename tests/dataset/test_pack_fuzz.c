@@ -1,5 +1,5 @@
-/* tests/dataset/test_pack_fuzz.c -- damaged sources of data sets, and damaged data sets, are read or
- * refused with a reason: no crash, no byte read outside the file, no memory beyond what the file
+/* tests/dataset/test_pack_fuzz.c -- damaged sources of data sets, and damaged data sets, are read
+ * or refused with a reason: no crash, no byte read outside the file, no memory beyond what the file
  * justifies. */
 #include "dataset/array_file.h"
 #include "dataset/packed_writer.h"

@@ -1,5 +1,5 @@
-/* tests/dataset/test_pictures.c -- files of pictures of every kind have the pixels that were written;
- * sizes are those of an independent resampling in doubles. */
+/* tests/dataset/test_pictures.c -- files of pictures of every kind have the pixels that were
+ * written; sizes are those of an independent resampling in doubles. */
 #include "dataset/picture.h"
 #include "tests/support/picture_files.h"
 #include "tests/support/suite.h"

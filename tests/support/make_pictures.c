@@ -15,7 +15,8 @@ static void make_classes(const char *folder, int n, char **class, int classes)
         mkdir(path, 0777);
         for (int k = 0; k < n; k++) {
             const int w = 24 + k % 5, h = 20 + k % 3, seed = 7 * c + k;
-            snprintf(path, sizeof path, "%s/%s/p%06d.%s", folder, class[c], k, k % 2 ? "png" : "jpg");
+            snprintf(path, sizeof path, "%s/%s/p%06d.%s", folder, class[c], k,
+                     k % 2 ? "png" : "jpg");
             if (k % 2)
                 write_png(path, PNG_COLOR_TYPE_RGB, 8, w, h, seed);
             else

@@ -17,13 +17,15 @@ refused() {
     shift 2
     rm -f bad.lsd
     "$lowerset" data pack "$@" -o bad.lsd >out 2>err || code=$?
-    [ "$code" = "$want" ] && grep -qF -- "$text" err || fail "pack $*: $code, not $want with '$text': $(cat err)"
+    [ "$code" = "$want" ] && grep -qF -- "$text" err \
+        || fail "pack $*: $code, not $want with '$text': $(cat err)"
     [ ! -e bad.lsd ] && [ ! -e bad.lsd.tmp ] || fail "pack $*: left a file"
 }
 show() { "$lowerset" data show "$@" 2>err || fail "show $*: $(cat err)"; }
 # bytes FILE FIELD COUNT [AT]: bytes of a field, from its beginning.
 bytes() {
-    at=$("$lowerset" data show "$1" --json | grep -o "{\"name\": \"$2\"[^}]*" | sed 's/.*"offset": \([0-9]*\).*/\1/')
+    at=$("$lowerset" data show "$1" --json | grep -o "{\"name\": \"$2\"[^}]*" |
+        sed 's/.*"offset": \([0-9]*\).*/\1/')
     od -An -v -tu1 -j $((at + ${4:-0})) -N "$3" "$1" | tr -s ' \n' ' '
 }
 
@@ -36,8 +38,8 @@ cmp a.lsd b.lsd || fail "another number of threads, another file"
 show a.lsd --check >out
 grep -q '24 samples' out && grep -q 'classes 2: cat, dog' out && grep -q 'uint8 3x16x16' out \
     && grep -q 'all 2 blocks' out || fail "show: $(cat out)"
-[ "$(bytes a.lsd label 8)" = " 0 0 0 0 0 0 0 0 " ] && [ "$(bytes a.lsd label 8 96)" = " 1 0 0 0 0 0 0 0 " ] \
-    || fail "labels"
+[ "$(bytes a.lsd label 8)" = " 0 0 0 0 0 0 0 0 " ] \
+    && [ "$(bytes a.lsd label 8 96)" = " 1 0 0 0 0 0 0 0 " ] || fail "labels"
 # Two sources are one; --like gives the other's classes.
 "$make" more 2 bird cat
 pack photos more -o c.lsd --size 16
@@ -73,7 +75,8 @@ refused 8 "masks/2.png: colours" pictures --masks masks
 # The trainer reads it, by whatever name; figures and classes come with it and go into checkpoints.
 "$lowerset" model mlp --size=16 --channels=3 --classes=2 --width=8 -o n.onnx >/dev/null
 "$lowerset" compile n.onnx --batch 4 --loss ce --opt 0 --plan-effort 1 -q -o n --lr 0.01
-./n --data a.lsd --val d.lsd --epochs 2 --save ck --mean auto --std auto >out 2>err || fail "$(cat err)"
+./n --data a.lsd --val d.lsd --epochs 2 --save ck --mean auto --std auto >out 2>err \
+    || fail "$(cat err)"
 grep -q 'val_loss' out || fail "no val_loss"
 last=$(ls ck/* | tail -n 1)
 grep -aq 'classes.*cat.*dog.*mean' "$last" || fail "the checkpoint has no classes"
@@ -84,11 +87,13 @@ same=$(./n --eval --data d.lsd --resume "$last" --mean auto --std auto | loss)
 [ -n "$same" ] || fail "no loss"
 [ "$(./n --eval --data alone.lsd --resume "$last" --mean auto --std auto | loss)" = "$same" ] \
     || fail "classes are not mapped by their names"
-[ "$(./n --eval --data d.lsd --resume "$last" | loss)" != "$same" ] || fail "--mean auto does nothing"
+[ "$(./n --eval --data d.lsd --resume "$last" | loss)" != "$same" ] \
+    || fail "--mean auto does nothing"
 pack more -o other.lsd --size 16
 code=0
 ./n --eval --data other.lsd --resume "$last" >out 2>err || code=$?
-[ "$code" = 8 ] && grep -q "class 'bird' is not one of the 2" err || fail "another class: $(cat err)"
+[ "$code" = 8 ] && grep -q "class 'bird' is not one of the 2" err \
+    || fail "another class: $(cat err)"
 code=0
 ./n --data m.lsd >out 2>err || code=$?
 [ "$code" = 8 ] && grep -q "its pictures are 3x8x12, but input 'x' takes 3x16x16" err \
@@ -113,7 +118,8 @@ head -c 500 photos/cat/p000000.jpg >broken/cat/p000000.jpg
 : >broken/cat/p000002.jpg
 refused 8 "broken/cat/p000000.jpg: damaged or truncated JPEG" broken --size 16
 "$lowerset" data pack broken -o skipped.lsd --size 16 --skip-bad >out 2>err || fail "$(cat err)"
-grep -q 'left out: broken/cat/p000000.jpg: damaged' err && grep -q 'left out: broken/cat/p000002.jpg' err \
+grep -q 'left out: broken/cat/p000000.jpg: damaged' err \
+    && grep -q 'left out: broken/cat/p000002.jpg' err \
     && grep -q '22 samples.*2 left out' out || fail "--skip-bad: $(cat out err)"
 show skipped.lsd --check >out
 mkdir photos/empty

@@ -14,7 +14,8 @@ refused() {
     shift 2
     rm -f bad.lsd
     "$lowerset" data pack "$@" -o bad.lsd >out 2>err || code=$?
-    [ "$code" = "$want" ] && grep -qF -- "$text" err || fail "pack $*: $code, not $want with '$text': $(cat err)"
+    [ "$code" = "$want" ] && grep -qF -- "$text" err \
+        || fail "pack $*: $code, not $want with '$text': $(cat err)"
     [ ! -e bad.lsd ] && [ ! -e bad.lsd.tmp ] || fail "pack $*: left a file"
 }
 shows() {
@@ -23,12 +24,14 @@ shows() {
 }
 # values FILE FIELD TYPE COUNT
 values() {
-    at=$("$lowerset" data show "$1" --json | grep -o "{\"name\": \"$2\"[^}]*" | sed 's/.*"offset": \([0-9]*\).*/\1/' | head -n 1)
+    at=$("$lowerset" data show "$1" --json | grep -o "{\"name\": \"$2\"[^}]*" |
+        sed 's/.*"offset": \([0-9]*\).*/\1/' | head -n 1)
     od -An -v -t"$3" -j "$at" -N "$4" "$1" | tr -s ' \n' ' '
 }
 
 # Byte order mark, CRLF, quotes, blank lines, categories, missing values.
-printf '\357\273\277age,colour,size,kind\r\n1,red,2.5,b\r\n\r\n2,"a ""dark"", blue",,a\r\n6,red,3.5,b\r\n' >t.csv
+printf '\357\273\277age,colour,size,kind\r\n1,red,2.5,b\r\n\r\n' >t.csv
+printf '2,"a ""dark"", blue",,a\r\n6,red,3.5,b\r\n' >>t.csv
 refused 8 "t.csv:4: no value in column 'size'" t.csv --label-column kind
 pack t.csv -o t.lsd --label-column kind --missing mean
 [ "$(values t.lsd x f4 36)" = " 1 1 2.5 2 0 3 6 1 3.5 " ] || fail "values: $(values t.lsd x f4 36)"
@@ -111,11 +114,14 @@ tail -n 32 plain.csv >p2.csv
 cmp csv.log two.log || fail "two tables are not their rows"
 
 # CIFAR's records: a label and 3072 bytes, planes first.
-awk 'BEGIN { for (i = 0; i < 6; i++) { printf "%c", i % 2 + 1; for (k = 0; k < 3072; k++) printf "%c", 1 + (i + k) % 100 } }' >c.bin
+awk 'BEGIN { for (i = 0; i < 6; i++) { printf "%c", i % 2 + 1
+    for (k = 0; k < 3072; k++) printf "%c", 1 + (i + k) % 100 } }' >c.bin
 "$lowerset" model mlp --size=32 --channels=3 --classes=10 --width=4 -o c.onnx >/dev/null
 "$lowerset" compile c.onnx --batch 2 --loss ce --opt 0 --plan-effort 1 -q -o c --lr 0.01
 ./c --data c.bin --epochs 1 --no-shuffle >one.log 2>err || fail "CIFAR: $(cat err)"
-awk 'BEGIN { for (i = 0; i < 6; i++) { for (k = 0; k < 3072; k++) printf "%.9g,", (1 + (i + k) % 100) / 255; print i % 2 + 1 } }' >c.csv
+awk 'BEGIN { for (i = 0; i < 6; i++) {
+    for (k = 0; k < 3072; k++) printf "%.9g,", (1 + (i + k) % 100) / 255
+    print i % 2 + 1 } }' >c.csv
 ./c --data c.csv --epochs 1 --no-shuffle >two.log 2>err || fail "$(cat err)"
 cmp one.log two.log || fail "CIFAR: $(cat one.log two.log)"
 echo "data files of tables and tokens are right"
