@@ -159,6 +159,7 @@ static void print_result(const LsOptions *o, const LsPackOptions *p, const LsPac
         ls_json_text(stdout, p->to);
         printf(", \"samples\": %" PRId64 ", \"bytes\": %" PRId64 ", \"left_out\": %" PRId64,
                r->samples, r->bytes, r->skipped);
+        printf(", \"threads\": %d", p->threads);
         ls_json_number(stdout, "seconds", seconds);
         printf("}\n");
     } else if (!o->output.quiet) {
