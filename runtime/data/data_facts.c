@@ -172,6 +172,8 @@ static bool map_classes(LsDataset *d, LsError *e)
 static bool take_classes(Facts *f)
 {
     LsDataset *d = f->d;
+    if (d->names.text != NULL)          /* which d->classes points into */
+        return damaged(f);
     return (ls_texts_read(&d->names, &f->j, d->names_text, &f->used, &f->memory) || damaged(f))
            && (d->names.n == 0 || map_classes(d, f->e));
 }
