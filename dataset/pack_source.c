@@ -1,6 +1,8 @@
 /* dataset/pack_source.c -- which kind of source it is; what all kinds share. */
 #include "dataset/pack_source.h"
 
+#include "runtime/base/interrupt.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -121,6 +123,7 @@ bool ls_pack(const LsPackOptions *o, LsPackResult *r, LsError *e)
 int ls_pack_run(const LsPackOptions *o, LsPackResult *r, char why[LS_PACK_WHY])
 {
     LsError e = {0};
+    ls_interrupt_catch();
     ls_pack(o, r, &e);
     snprintf(why, LS_PACK_WHY, "%s", e.text);
     return (int)e.code;

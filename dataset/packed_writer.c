@@ -1,11 +1,15 @@
 /* dataset/packed_writer.c -- see the header. */
 #include "dataset/packed_writer.h"
 
+#include "runtime/base/interrupt.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Bytes of the character at p; 0: it is none. */
@@ -31,20 +35,44 @@ bool ls_is_utf8(const char *s)
     return true;
 }
 
+/* Locks the temporary file, which must still have its name then. */
+static bool hold(LsPack *p, LsError *e)
+{
+    struct stat own, named;
+    for (int try = 0; try < 100; try++) {
+        p->lock = open(p->out.tmp, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        if (p->lock < 0)
+            return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", p->out.tmp, strerror(errno));
+        if (!ls_file_hold(p->lock))
+            break;
+        if (fstat(p->lock, &own) == 0 && stat(p->out.tmp, &named) == 0
+            && own.st_ino == named.st_ino)
+            return true;
+        close(p->lock);         /* another writer has just given it the last name */
+    }
+    close(p->lock);
+    p->lock = -1;
+    return ls_fail(e, LS_EXIT_FAIL, "%s: another process writes it now", p->out.path);
+}
+
 bool ls_pack_open(LsPack *p, const char *path, LsError *e)
 {
     p->columns = 0;
     p->samples = 0;
     p->source = NULL;
     p->sources = 0;
-    if (!ls_out_open(&p->out, path, e))
+    p->lock = -1;
+    if (!ls_out_place(&p->out, path, e))
         return false;
-    if (!p->out.through)
+    if (p->out.through)
+        return ls_fail(e, LS_EXIT_FAIL,
+                       "%s: a packed data set needs a regular file, which is mapped", path);
+    if (!hold(p, e))
+        return false;
+    if (ls_out_open(&p->out, path, e))
         return true;
-    p->out.err = EINVAL; /* nothing goes there */
-    close(p->out.fd);
-    return ls_fail(e, LS_EXIT_FAIL, "%s: a packed data set needs a regular file, which is mapped",
-                   path);
+    close(p->lock);
+    return false;
 }
 
 LsColumn *ls_pack_column(LsPack *p, const LsDataField *field, LsError *e)
@@ -119,6 +147,8 @@ bool ls_pack_append(LsPack *p, LsColumn *c, const void *data, int64_t samples, L
 {
     const unsigned char *from = data;
     int64_t left = samples * c->each;
+    if (*ls_interrupt_asked() != 0)
+        return ls_fail(e, LS_EXIT_INTERRUPTED, "interrupted; %s is as it was", p->out.path);
     put_at(&p->out, c->field.at + c->field.bytes, from, left);
     if (p->out.err)
         return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", p->out.tmp, strerror(p->out.err));
@@ -289,8 +319,6 @@ static bool put_end(LsPack *p)
 
 bool ls_pack_end(LsPack *p, bool ok, LsError *e)
 {
-    if (p->out.through)
-        return false;
     ok = ok && (put_end(p) || ls_fail(e, LS_EXIT_FAIL, "out of memory"));
     if (!ok && !p->out.err)
         p->out.err = ECANCELED; /* so that nothing is left of it */
@@ -298,6 +326,7 @@ bool ls_pack_end(LsPack *p, bool ok, LsError *e)
     const bool done = ls_out_commit(&p->out, &of_file);
     if (ok && !done)
         *e = of_file;
+    close(p->lock);
     for (int k = 0; k < p->columns; k++)
         free(p->column[k].sum);
     return ok && done;

@@ -20,6 +20,7 @@ enum { LS_PACK_COLUMNS = 64 };
 
 typedef struct LsPack {
     LsOut out;
+    int lock;                  /* on the temporary file: two writers would spoil each other's */
     LsColumn column[LS_PACK_COLUMNS];
     int columns;
     int64_t samples; /* how many there are, once all are written */

@@ -129,7 +129,8 @@ static void take_figures(const LsSource *s, double *to, const double *from, int6
     }
 }
 
-bool ls_dataset_figures(LsDataset *d, uint32_t k, const double *mean, const double *std, int64_t n,
+/* Of one input. */
+static bool set_figures(LsDataset *d, uint32_t k, const double *mean, const double *std, int64_t n,
                         LsError *e)
 {
     LsSource *s = &d->source[k];
@@ -144,6 +145,15 @@ bool ls_dataset_figures(LsDataset *d, uint32_t k, const double *mean, const doub
     if (of_std)
         take_figures(s, to + s->channel, std, n, true);
     return s->table == NULL || make_table(s, !d->opt.scale, e);
+}
+
+/* A target that has an input's values has its figures, too. */
+bool ls_dataset_figures(LsDataset *d, uint32_t k, const double *mean, const double *std, int64_t n,
+                        LsError *e)
+{
+    return set_figures(d, k, mean, std, n, e)
+           && (!d->label_is_input || k != d->label_input
+               || set_figures(d, ls_label_input(d->p), mean, std, n, e));
 }
 
 /* --mean=auto, --std=auto. */

@@ -154,6 +154,16 @@ code=0
 "$lowerset" data show hit.lsd --check >out 2>err || code=$?
 [ "$code" = 8 ] && grep -q "hit.lsd: damaged: bytes 4096 to" err || fail "--check: $(cat err)"
 
+# Two that write one file do not meet.
+if command -v flock >/dev/null 2>&1; then
+    : >bad.lsd.tmp
+    code=0
+    flock bad.lsd.tmp "$lowerset" data pack photos -o bad.lsd --size 16 >out 2>err || code=$?
+    [ "$code" = 1 ] && grep -q 'bad.lsd: another process writes it now' err && [ ! -e bad.lsd ] \
+        || fail "two writers: $code, $(cat err)"
+    rm bad.lsd.tmp
+fi
+
 # Killed at any time, pack leaves the old file or the whole new one.
 "$make" many 60 a b
 pack many -o many.lsd --size 64 --threads 2
