@@ -89,6 +89,9 @@ same=$(./n --eval --data d.lsd --resume "$last" --mean auto --std auto | loss)
     || fail "classes are not mapped by their names"
 [ "$(./n --eval --data d.lsd --resume "$last" | loss)" != "$same" ] \
     || fail "--mean auto does nothing"
+figures() { show a.lsd --json | sed "s/.*\"$1\": \[\([^]]*\)\].*/\1/; s/ //g"; }
+[ "$(./n --eval --data d.lsd --resume "$last" --mean "$(figures mean)" --std "$(figures std)" |
+    loss)" = "$same" ] || fail "--mean auto are not the figures of the training data"
 pack more -o other.lsd --size 16
 code=0
 ./n --eval --data other.lsd --resume "$last" >out 2>err || code=$?
