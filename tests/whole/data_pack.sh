@@ -150,6 +150,13 @@ for n in 10 100 4096 9000 $((size - 1)); do
     ./n --data cut.lsd >out 2>err || code=$?
     [ "$code" = 8 ] && grep -q 'cut.lsd: ' err || fail "cut after $n bytes: $code, $(cat err)"
 done
+for at in 9 20 $((size - 5)); do
+    cp a.lsd hit.lsd
+    printf '!' | dd of=hit.lsd bs=1 seek="$at" conv=notrunc 2>/dev/null
+    code=0
+    ./n --data hit.lsd >out 2>err || code=$?
+    [ "$code" = 8 ] && grep -q 'hit.lsd: ' err || fail "byte $at changed: $code, $(cat err)"
+done
 cp a.lsd hit.lsd
 printf '\377' | dd of=hit.lsd bs=1 seek=5000 conv=notrunc 2>/dev/null
 show hit.lsd >/dev/null

@@ -115,12 +115,12 @@ cmp csv.log two.log || fail "two tables are not their rows"
 
 # CIFAR's records: a label and 3072 bytes, planes first.
 awk 'BEGIN { for (i = 0; i < 6; i++) { printf "%c", i % 2 + 1
-    for (k = 0; k < 3072; k++) printf "%c", 1 + (i + k) % 100 } }' >c.bin
-"$lowerset" model mlp --size=32 --channels=3 --classes=10 --width=4 -o c.onnx >/dev/null
+    for (k = 0; k < 3072; k++) printf "%c", 1 + (37 * i + k * (i + 1)) % 100 } }' >c.bin
+"$lowerset" model mlp --size=32 --channels=3 --classes=10 --width=64 -o c.onnx >/dev/null
 "$lowerset" compile c.onnx --batch 2 --loss ce --opt 0 --plan-effort 1 -q -o c --lr 0.01
 ./c --data c.bin --epochs 1 --no-shuffle >one.log 2>err || fail "CIFAR: $(cat err)"
 awk 'BEGIN { for (i = 0; i < 6; i++) {
-    for (k = 0; k < 3072; k++) printf "%.9g,", (1 + (i + k) % 100) / 255
+    for (k = 0; k < 3072; k++) printf "%.9g,", (1 + (37 * i + k * (i + 1)) % 100) / 255
     print i % 2 + 1 } }' >c.csv
 ./c --data c.csv --epochs 1 --no-shuffle >two.log 2>err || fail "$(cat err)"
 cmp one.log two.log || fail "CIFAR: $(cat one.log two.log)"
