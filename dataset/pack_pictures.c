@@ -271,8 +271,11 @@ static bool columns(Packing *k, LsError *e)
 static bool make_slots(Packing *k, LsError *e)
 {
     enum { AIM = 1 << 20, MOST = 256 }; /* bytes and pictures of a chunk */
+    enum { ALL = 1 << 28 };     /* bytes of all chunks, but for a few large ones */
     const int64_t pixels = (int64_t)k->width * k->height, each = pixels * k->channels;
     const size_t n = (size_t)(k->chunk = each >= AIM ? 1 : AIM / each < MOST ? AIM / each : MOST);
+    const int64_t room = ALL / (k->chunk * each);
+    k->slots = room < 4 ? 4 : room < 2 * k->o->threads ? (int)room : 2 * k->o->threads;
     bool ok = (k->slot = calloc((size_t)k->slots, sizeof *k->slot)) != NULL;
     for (int i = 0; ok && i < k->slots; i++) {
         Slot *s = &k->slot[i];
@@ -378,7 +381,7 @@ static bool run(Packing *k, LsError *e)
 
 bool ls_pack_pictures(const LsPackOptions *o, LsPack *p, LsPackResult *r, LsError *e)
 {
-    Packing k = {.o = o, .pack = p, .r = r, .e = e, .slots = 2 * o->threads};
+    Packing k = {.o = o, .pack = p, .r = r, .e = e};
     const bool ok = ls_pack_end(p, run(&k, e), e);
     close_all(&k);
     return ok;
