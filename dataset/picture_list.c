@@ -53,10 +53,20 @@ static bool one_more(void *list, int64_t n, size_t each)
 
 /* ---- one folder ---- */
 
+typedef struct Entry {
+    char *name;
+    unsigned char type;         /* DT_... */
+} Entry;
+
 typedef struct Entries {
-    char **name;
+    Entry *of;
     int64_t n;
 } Entries;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const Entry *)a)->name, ((const Entry *)b)->name);
+}
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -66,8 +76,8 @@ static int by_bytes(const void *a, const void *b)
 static void entries_free(Entries *in)
 {
     while (in->n > 0)
-        free(in->name[--in->n]);
-    free(in->name);
+        free(in->of[--in->n].name);
+    free(in->of);
 }
 
 static bool entries_read(Entries *in, const char *path, LsError *e)
@@ -81,9 +91,10 @@ static bool entries_read(Entries *in, const char *path, LsError *e)
     for (struct dirent *x; ok && (x = readdir(d)) != NULL; errno = 0) {
         if (x->d_name[0] == '.')
             continue;
-        ok = one_more(&in->name, in->n, sizeof *in->name)
-             && (in->name[in->n] = strdup(x->d_name)) != NULL;
-        in->n += ok;
+        ok = one_more(&in->of, in->n, sizeof *in->of)
+             && (in->of[in->n].name = strdup(x->d_name)) != NULL;
+        if (ok)
+            in->of[in->n++].type = x->d_type;
     }
     const int why = ok ? errno : 0;
     closedir(d);
@@ -92,7 +103,7 @@ static bool entries_read(Entries *in, const char *path, LsError *e)
     if (why != 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: cannot read: %s", path, strerror(why));
     if (in->n > 0)
-        qsort(in->name, (size_t)in->n, sizeof *in->name, by_bytes);
+        qsort(in->of, (size_t)in->n, sizeof *in->of, by_name);
     return true;
 }
 
@@ -103,6 +114,18 @@ static char *join(const char *folder, const char *name)
     if (path != NULL)
         snprintf(path, n, "%s/%s", folder, name);
     return path;
+}
+
+/* Whether the entry is a folder, or a link to one. What cannot be looked at is none. */
+static bool is_folder(const char *path, const Entry *x)
+{
+    struct stat st;
+    if (x->type != DT_UNKNOWN && x->type != DT_LNK)
+        return x->type == DT_DIR;
+    char *at = join(path, x->name);
+    const bool is = at != NULL && stat(at, &st) == 0 && S_ISDIR(st.st_mode);
+    free(at);
+    return is;
 }
 
 static bool add_picture(Walk *w, const char *name, int32_t folder)
@@ -139,31 +162,24 @@ static bool walk(Walk *w, const char *path, const Above *above);
 static bool take_entries(Walk *w, const char *path, const Entries *in, const Above *here)
 {
     LsPictureList *l = w->l;
-    struct stat st;
     const int32_t folder = (int32_t)l->folders;
     if (!one_more(&l->folder, l->folders, sizeof *l->folder)
         || (l->folder[l->folders].path = strdup(path)) == NULL)
         return no_memory(w->e);
     l->folder[l->folders++].root = w->root;
     for (int64_t k = 0; k < in->n; k++) {
-        char *at = join(path, in->name[k]);
-        if (at == NULL)
-            return no_memory(w->e);
-        /* What cannot be looked at is a picture that cannot be read, if it is called so. */
-        const bool there = stat(at, &st) == 0, is_folder = there && S_ISDIR(st.st_mode);
-        free(at);
-        if (is_folder)
+        if (is_folder(path, &in->of[k]))
             continue;
-        if (!is_picture(in->name[k]))
+        if (!is_picture(in->of[k].name))
             l->others++;
-        else if (!add_picture(w, in->name[k], folder))
+        else if (!add_picture(w, in->of[k].name, folder))
             return no_memory(w->e);
     }
     for (int64_t k = 0; k < in->n; k++) {
-        char *at = join(path, in->name[k]);
-        if (at == NULL)
-            return no_memory(w->e);
-        const bool ok = stat(at, &st) != 0 || !S_ISDIR(st.st_mode) || walk(w, at, here);
+        if (!is_folder(path, &in->of[k]))
+            continue;
+        char *at = join(path, in->of[k].name);
+        const bool ok = at != NULL ? walk(w, at, here) : no_memory(w->e);
         free(at);
         if (!ok)
             return false;
@@ -209,31 +225,26 @@ static bool add_class(LsTexts *classes, const char *name)
 /* The folders of a source; pictures beside them would have no class. */
 static bool find_classes(LsPictureList *l, const char *source, const Entries *in, LsError *e)
 {
-    struct stat st;
     const char *picture = NULL;
     int64_t folders = 0;
     for (int64_t k = 0; k < in->n; k++) {
-        char *at = join(source, in->name[k]);
-        if (at == NULL)
-            return no_memory(e);
-        const bool is_folder = stat(at, &st) == 0 && S_ISDIR(st.st_mode);
-        free(at);
-        if (is_folder && !ls_is_utf8(in->name[k]))
+        const Entry *x = &in->of[k];
+        if (!is_folder(source, x)) {
+            picture = is_picture(x->name) ? x->name : picture;
+            continue;
+        }
+        if (!ls_is_utf8(x->name))
             return ls_fail(e, LS_EXIT_DATA,
-                           "%s/%s: the class's name is no UTF-8; rename the "
-                           "folder",
-                           source, in->name[k]);
-        if (is_folder && !add_class(&l->classes, in->name[k]))
+                           "%s/%s: the class's name is no UTF-8; rename the folder", source,
+                           x->name);
+        if (!add_class(&l->classes, x->name))
             return no_memory(e);
-        folders += is_folder;
-        if (!is_folder && is_picture(in->name[k]))
-            picture = in->name[k];
+        folders++;
     }
     if (folders > 0 && picture != NULL)
         return ls_fail(e, LS_EXIT_DATA,
-                       "%s: pictures (%s) beside folders of classes: they have no "
-                       "class",
-                       source, picture);
+                       "%s: pictures (%s) beside folders of classes: they have no class", source,
+                       picture);
     return true;
 }
 

@@ -15,8 +15,8 @@
 static const LsOption row[] = {
     LS_OPTION_HEADING("Data"),
     {"--data", NULL, "SPEC", TEXT, AT(data), 1,
-     "FILE, FILE,FILE or INPUT=FILE,...: .lsd (lowerset data pack), IDX, NPY, NPZ (members by input "
-     "name, target 'label'), CSV, .txt, .jsonl, .bin of tokens or CIFAR, "
+     "FILE, FILE,FILE or INPUT=FILE,...: .lsd (lowerset data pack), IDX, NPY, NPZ (members by "
+     "input name, target 'label'), CSV, .txt, .jsonl, .bin of tokens or CIFAR, "
      "raw; several with + between, or a pattern; or synthetic[:SAMPLES]"},
     {"--val", NULL, "SPEC", TEXT, AT(val), 1, "data to evaluate on after every epoch"},
     {"--label-from", NULL, "INPUT", TEXT, AT(label_from), 1,
