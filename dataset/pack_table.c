@@ -27,7 +27,7 @@ static bool no_memory(LsError *e)
 
 static int64_t elements_of(const Table *k, const LsTableColumn *c)
 {
-    return k->one_hot && c->is_category ? c->categories.n : 1;
+    return k->one_hot && c->is_category ? c->categories.names.n : 1;
 }
 
 static bool describe(Table *k, LsError *e)
@@ -42,8 +42,9 @@ static bool describe(Table *k, LsError *e)
             k->label = i;
         if (c->is_label || c->left_out)
             continue;
-        k->column[k->columns++] = (LsDataColumn){
-            .name = c->name, .categories = c->categories, .one_hot = k->one_hot && c->is_category};
+        k->column[k->columns++] = (LsDataColumn){.name = c->name,
+                                                 .categories = c->categories.names,
+                                                 .one_hot = k->one_hot && c->is_category};
         k->elements += elements_of(k, c);
     }
     return k->columns > 0
@@ -68,7 +69,7 @@ static bool make_columns(Table *k, LsPack *p, LsError *e)
     if (k->label >= 0) {
         const LsTableColumn *c = &k->t.column[k->label];
         y.type = c->is_category || c->is_whole ? LS_I64 : LS_F32;
-        y.classes = c->categories;
+        y.classes = c->categories.names;
         k->y = ls_pack_column(p, &y, e);
     }
     return e->code == LS_EXIT_DONE && ls_figures_open(&k->figures, &x, e)

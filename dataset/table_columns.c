@@ -35,69 +35,6 @@ static bool number(const char *s, double *v)
     return *end == '\0' && end > s && isfinite(*v);
 }
 
-/* ---- categories ---- */
-
-static uint64_t hash(const char *s)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-    return h ^ h >> 29;
-}
-
-/* The slot of a text: of its number, or a free one. */
-static int64_t slot_of(const LsTableColumn *c, const char *s)
-{
-    int64_t at = (int64_t)(hash(s) & (uint64_t)(c->slots - 1));
-    while (c->slot[at] != 0 && strcmp(c->categories.text[c->slot[at] - 1], s) != 0)
-        at = (at + 1) & (c->slots - 1);
-    return at;
-}
-
-static bool fill_slots(LsTableColumn *c)
-{
-    int64_t slots = 64;
-    while (slots < 4 * c->categories.n)
-        slots *= 2;
-    free(c->slot);
-    c->slots = slots;
-    if ((c->slot = calloc((size_t)slots, sizeof *c->slot)) == NULL)
-        return false;
-    for (int64_t k = 0; k < c->categories.n; k++)
-        c->slot[slot_of(c, c->categories.text[k])] = k + 1;
-    return true;
-}
-
-static int64_t category(const LsTableColumn *c, const char *s)
-{
-    return c->slots > 0 ? c->slot[slot_of(c, s)] - 1 : -1;
-}
-
-static bool add_category(LsTableColumn *c, const char *s)
-{
-    LsTexts *t = &c->categories;
-    if (category(c, s) >= 0)
-        return true;
-    if ((t->n & (t->n - 1)) == 0) {
-        char **more = realloc(t->text, (size_t)(t->n > 0 ? 2 * t->n : 1) * sizeof *more);
-        if (more == NULL)
-            return false;
-        t->text = more;
-    }
-    if ((t->text[t->n] = strdup(s)) == NULL)
-        return false;
-    t->n++;
-    if (2 * t->n > c->slots)
-        return fill_slots(c);
-    c->slot[slot_of(c, s)] = t->n;
-    return true;
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* ---- rows ---- */
 
 bool ls_table_begin(LsTable *t, int k, LsError *e)
@@ -164,13 +101,13 @@ bool ls_table_value(const LsTable *t, int k, double *v, LsError *e)
     if (is_missing(s) && (c->is_label || (t->missing == LS_MISSING_ERROR)))
         return lacks(t, c, e);
     if (c->is_category) {
-        const int64_t n = category(c, is_missing(s) ? "" : s);
+        const int64_t n = ls_category_find(&c->categories, is_missing(s) ? "" : s);
         *v = (double)n;
         return n >= 0
                || ls_fail(e, LS_EXIT_DATA,
                           "%s:%" PRId64 ": column '%s' has '%s', which is none of "
                           "its %" PRId64 " categories%s%s",
-                          t->rows.path, t->rows.line, c->name, s, c->categories.n,
+                          t->rows.path, t->rows.line, c->name, s, c->categories.names.n,
                           t->like ? " in " : "", t->like ? t->like->f->path : "");
     }
     if (is_missing(s))
@@ -355,9 +292,10 @@ static bool collect(LsTable *t, LsError *e)
         if (!ls_is_utf8(s))
             return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column '%s' has text that is no UTF-8",
                            t->rows.path, t->rows.line, x->name);
-        if (!(is_missing(s) && x->is_label) && !add_category(x, is_missing(s) ? "" : s))
+        if (!(is_missing(s) && x->is_label)
+            && !ls_category_add(&x->categories, is_missing(s) ? "" : s))
             return no_memory(e);
-        if (x->categories.n > MOST_CATEGORIES)
+        if (x->categories.names.n > MOST_CATEGORIES)
             return ls_fail(e, LS_EXIT_DATA,
                            "%s: column '%s' has more than %d different texts; if "
                            "they name rows, --leave-out=%s",
@@ -385,10 +323,7 @@ static bool collect_all(LsTable *t, LsError *e)
         }
     }
     for (int c = 0; c < t->columns; c++) {
-        LsTexts *x = &t->column[c].categories;
-        if (x->n > 1)
-            qsort(x->text, (size_t)x->n, sizeof *x->text, by_bytes);
-        if (x->n > 0 && !fill_slots(&t->column[c]))
+        if (!ls_categories_sort(&t->column[c].categories))
             return no_memory(e);
     }
     return true;
@@ -400,7 +335,7 @@ static bool copy_categories(LsTableColumn *c, const LsTexts *from, LsError *e)
 {
     c->is_category = from->n > 0;
     for (int64_t k = 0; k < from->n; k++)
-        if (!add_category(c, from->text[k]))
+        if (!ls_category_add(&c->categories, from->text[k]))
             return no_memory(e);
     return true;
 }
@@ -485,10 +420,7 @@ void ls_table_close(LsTable *t)
 {
     for (int k = 0; k < t->columns; k++) {
         LsTableColumn *c = &t->column[k];
-        for (int64_t i = 0; i < c->categories.n; i++)
-            free(c->categories.text[i]);
-        free(c->categories.text);
-        free(c->slot);
+        ls_categories_free(&c->categories);
         free(c->name);
         free(c->word);
     }

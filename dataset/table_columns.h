@@ -3,6 +3,7 @@
 #ifndef LS_DATASET_TABLE_COLUMNS_H
 #define LS_DATASET_TABLE_COLUMNS_H
 
+#include "dataset/category_set.h"
 #include "dataset/csv_rows.h"
 #include "dataset/pack_source.h"
 
@@ -15,9 +16,7 @@ typedef struct LsTableColumn {
     int64_t word_line; /* the first that is no number */
     double sum;
     double mean;        /* for missing numbers */
-    LsTexts categories; /* sorted */
-    int64_t *slot;
-    int64_t slots; /* hash table of categories: number + 1 */
+    LsCategories categories; /* sorted by their bytes */
 } LsTableColumn;
 
 typedef struct LsTable {

@@ -108,13 +108,14 @@ static bool other_pictures(const LsDataset *d, uint32_t input, LsError *e)
 {
     const LsTensor *t = &d->p->input[input].t;
     const LsSource *s = &d->source[input];
-    char have[96], want[96];
+    char have[96], want[96], hint[96] = "";
+    if (t->dim[1] == 1 || t->dim[1] == 3)
+        snprintf(hint, sizeof hint, ": pack them again with --channels %lld --size %lldx%lld",
+                 (long long)t->dim[1], (long long)t->dim[2], (long long)t->dim[3]);
     return ls_fail(e, LS_EXIT_DATA,
-                   "%s: its pictures are %s, but input '%s' takes %s (channels, height, width): "
-                   "pack them again with --channels %lld --size %lldx%lld",
+                   "%s: its pictures are %s, but input '%s' takes %s (channels, height, width)%s",
                    s->path, ls_dims_text(3, s->array.dim + 1, have), t->name,
-                   ls_dims_text(3, t->dim + 1, want), (long long)t->dim[1], (long long)t->dim[2],
-                   (long long)t->dim[3]);
+                   ls_dims_text(3, t->dim + 1, want), hint);
 }
 
 bool ls_dataset_fit(LsDataset *d, uint32_t input, LsError *e)
