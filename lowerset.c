@@ -43,6 +43,11 @@ static const struct {
      "say what noisy training keeps private, or how much noise that takes", LS_CMD_DP,
      "lowerset dp --samples 60000 --batch 256 --epochs 30 --noise 1.1 --delta 1e-5\n"
      "lowerset dp --sample-rate 0.01 --steps 10000 --epsilon 3 --delta 1e-5"},
+    {"data", ls_data_main, "pack SOURCE... -o FILE.lsd|show FILE.lsd [options]",
+     "make one data file of pictures, tables, tokens or arrays; or show one", LS_CMD_DATA,
+     "lowerset data pack photos -o photos.lsd --size 256 --crop 224\n"
+     "lowerset data pack table.csv -o table.lsd --label-column species\n"
+     "lowerset data show photos.lsd --check"},
     {"inspect", ls_inspect_main, "MODEL.onnx [options]",
      "list operators, dimensions, parameters, obstacles (exit 3)", LS_CMD_INSPECT,
      "lowerset inspect net.onnx"},

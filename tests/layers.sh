@@ -22,12 +22,13 @@ compiler base
 scheduler base
 codegen base compiler scheduler runtime
 models base compiler
-cli base compiler scheduler codegen models runtime
-lowerset.c base compiler scheduler codegen models runtime cli
+dataset base runtime
+cli base compiler scheduler codegen models runtime dataset
+lowerset.c base compiler scheduler codegen models runtime dataset cli
 demo runtime
 examples
-bench base compiler scheduler codegen models runtime cli tests
-tests base compiler scheduler codegen models runtime cli
+bench base compiler scheduler codegen models runtime dataset cli tests
+tests base compiler scheduler codegen models runtime dataset cli
 
 scheduler/algorithms
 scheduler/graph
@@ -92,6 +93,7 @@ runtime/trainer predict metrics pipeline watch privacy ranks engine comm data ba
 runtime/library trainer predict metrics pipeline watch privacy ranks engine comm data base .
 
 base/.
+dataset/.
 models/.
 cli/option_groups
 cli/options option_groups

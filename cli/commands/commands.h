@@ -6,6 +6,7 @@ int ls_compile_main(int argc, char **argv);
 int ls_check_main(int argc, char **argv);
 int ls_calibrate_main(int argc, char **argv);
 int ls_dp_main(int argc, char **argv);
+int ls_data_main(int argc, char **argv);
 int ls_plan_main(int argc, char **argv);
 int ls_sweep_main(int argc, char **argv);
 int ls_inspect_main(int argc, char **argv);

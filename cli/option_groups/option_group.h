@@ -18,7 +18,7 @@ enum {
     LS_CMD_SCHEDULE = 64,       /* likewise to a plan in a file */
     LS_CMD_GPU = 128,           /* in an option's row: the option needs --target=cuda */
     LS_CMD_MEASURE = 256,       /* likewise for a sweep: the option needs --measure */
-    LS_CMD_CALIBRATE = 512, LS_CMD_DP = 1024
+    LS_CMD_CALIBRATE = 512, LS_CMD_DP = 1024, LS_CMD_DATA = 2048
 };
 
 typedef struct LsOptionGroup {

@@ -6,7 +6,8 @@
 #define AT(field) offsetof(LsReportGroup, field)
 static const LsOption reports[] = {
     {"--json", NULL, NULL, FLAG, AT(json),
-     REPORT | LS_CMD_INSPECT | LS_CMD_CHECK | LS_CMD_SCHEDULE | LS_CMD_DP,
+     REPORT | LS_CMD_INSPECT | LS_CMD_CHECK | LS_CMD_SCHEDULE | LS_CMD_DP
+         | LS_CMD_DATA,
      "summary as JSON on stdout"},
     {"--graph-json", NULL, "FILE", TEXT, AT(graph_json), REPORT,
      "write the training graph in the interchange format; with --stages that of each stage, to "

@@ -1,6 +1,7 @@
 /* cli/options/options.c -- the option table, the parser and the help text. */
 #include "cli/options/options.h"
 
+#include "base/heap.h"
 #include "cli/options/loss_spec.h"
 #include "cli/options/optimizer_spec.h"
 #include "cli/options/scale_spec.h"
@@ -35,6 +36,7 @@ static const struct { const LsOptionGroup *of; size_t at; } group[] = {
     {&ls_check_group, offsetof(LsOptions, check)},
     {&ls_calibrate_group, offsetof(LsOptions, calibrate)},
     {&ls_dp_group, offsetof(LsOptions, dp)},
+    {&ls_data_group, offsetof(LsOptions, data)},
     {&ls_machine_group, offsetof(LsOptions, machine)},
 };
 enum { NGROUPS = sizeof group / sizeof *group, MOST_ROWS = 256 };
@@ -152,7 +154,7 @@ static int check_policy(LsOptions *o, int command)
 static int consistent(const LsOptions *o, int command)
 {
     bool gpu = o->machine.target != NULL && strcmp(o->machine.target, "cuda") == 0;
-    bool modelless = command == LS_CMD_CALIBRATE || command == LS_CMD_DP;
+    bool modelless = command == LS_CMD_CALIBRATE || command == LS_CMD_DP || command == LS_CMD_DATA;
     if (o->model == NULL && !o->sweep.table && !modelless)
         return usage("no model given;", "see lowerset help");
     if (o->model != NULL && modelless)
@@ -170,12 +172,23 @@ static int consistent(const LsOptions *o, int command)
     return 0;
 }
 
+static void add_word(LsList *words, const char *word, int most)
+{
+    if (words->item == NULL)
+        words->item = ls_heap_alloc((size_t)most, sizeof *words->item);
+    words->item[words->n++] = word;
+}
+
 int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
 {
     const char *given[MOST_ROWS] = {NULL};
     for (int i = 2; i < argc; i++) {
         const char *arg = argv[i];
         if (arg[0] != '-' || arg[1] == '\0') {
+            if (command == LS_CMD_DATA) {
+                add_word(&o->data.words, arg, argc);
+                continue;
+            }
             if (o->model != NULL) {
                 fprintf(stderr, "lowerset: two models given: '%s' and '%s'\n", o->model, arg);
                 return LS_EXIT_USAGE;

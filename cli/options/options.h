@@ -4,6 +4,7 @@
 #define LS_CLI_OPTIONS_OPTIONS_H
 
 #include "cli/option_groups/command_group.h"
+#include "cli/option_groups/data_group.h"
 #include "cli/option_groups/machine_group.h"
 #include "cli/option_groups/memory_group.h"
 #include "cli/option_groups/output_group.h"
@@ -45,6 +46,7 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     LsCheckGroup check;
     LsCalibrateGroup calibrate;
     LsDpGroup dp;
+    LsDataGroup data;
     LsMachineGroup machine;
 } LsOptions;
 

@@ -22,6 +22,7 @@ _HOMES = {
                     "commands"),
     **dict.fromkeys(("Check", "Plan", "Sweep", "check", "compile", "inspect", "plan", "sweep"),
                     "commands"),
+    **dict.fromkeys(("Dataset", "Field", "open_dataset", "pack"), "_dataset"),
     "Exported": "_export",
     "Net": "_library",
     "Tensor": "_library",

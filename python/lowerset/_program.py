@@ -134,12 +134,13 @@ def run(arguments: Sequence[str | os.PathLike[str]], *,
 # Options without a value, and those that are given as --no-NAME alone: the test `python_commands`
 # compares them with the program's own table.
 _FLAGS = frozenset((
-    "allow-nondeterministic", "compiled-engines", "dry-run", "json", "max-batch", "measure",
-    "merge", "prove", "quick", "quiet", "segments", "store-gradients", "table", "tie", "verbose"))
+    "allow-nondeterministic", "check", "compiled-engines", "dry-run", "json", "max-batch",
+    "measure", "merge", "one-hot", "pack", "prove", "quick", "quiet", "segments", "skip-bad",
+    "store-gradients", "table", "tie", "verbose"))
 _NEGATIVES = frozenset(("alternatives", "epilogues", "inplace", "offsets", "overlap"))
 # Options whose value is a list in one word, with what stands between its elements.
-_JOINED = {"arch": ",", "class-weights": ",", "label-shape": "x", "link": ",", "loss": ",",
-           "strategies": ","}
+_JOINED = {"arch": ",", "categories": ",", "class-weights": ",", "label-shape": "x",
+           "leave-out": ",", "link": ",", "loss": ",", "strategies": ","}
 
 
 def _text(name: str, value: object) -> str:

@@ -146,7 +146,21 @@ static bool fits_labels(const LsDataset *d, uint32_t input, LsSource *s)
     return false;
 }
 
-static bool fit(LsDataset *d, uint32_t input, LsError *e)
+static bool other_pictures(const LsDataset *d, uint32_t input, LsError *e)
+{
+    const LsTensor *t = &d->p->input[input].t;
+    const LsSource *s = &d->source[input];
+    char have[96], want[96], hint[96] = "";
+    if (t->dim[1] == 1 || t->dim[1] == 3)
+        snprintf(hint, sizeof hint, ": pack them again with --channels %lld --size %lldx%lld",
+                 (long long)t->dim[1], (long long)t->dim[2], (long long)t->dim[3]);
+    return ls_fail(e, LS_EXIT_DATA,
+                   "%s: its pictures are %s, but input '%s' takes %s (channels, height, width)%s",
+                   s->path, ls_dims_text(3, s->array.dim + 1, have), t->name,
+                   ls_dims_text(3, t->dim + 1, want), hint);
+}
+
+bool ls_dataset_fit(LsDataset *d, uint32_t input, LsError *e)
 {
     const LsTensor *t = &d->p->input[input].t;
     LsSource *s = &d->source[input];
@@ -159,6 +173,8 @@ static bool fit(LsDataset *d, uint32_t input, LsError *e)
         s->stride = s->stored;
         return true;
     }
+    if (s->field && s->field->kind == LS_FIELD_PICTURE && t->rank == 4)
+        return other_pictures(d, input, e);
     bool classes = d->p->input[input].is_label && d->p->target.classes > 0 && t->rank > 1;
     if (classes)                /* of scores with several positions per sample */
         snprintf(axis, sizeof axis,
@@ -189,7 +205,7 @@ static bool bind_npz(LsDataset *d, const LsFile *f, int only, LsError *e)
         }
         if (found)
             s->path = f->path;
-        if (found && !fit(d, k, e))
+        if (found && !ls_dataset_fit(d, k, e))
             return false;
     }
     return true;
@@ -212,7 +228,7 @@ static bool bind_one(LsDataset *d, const LsFile *f, uint32_t input, LsError *e)
                      "numbers give --raw=TYPE)",
                      f->path);
     s->path = f->path;
-    return ok && fit(d, input, e);
+    return ok && ls_dataset_fit(d, input, e);
 }
 
 /* The next input without a source, the targets last. */
@@ -239,6 +255,11 @@ static bool bind_item(LsDataset *d, char *item, LsError *e)
                        f->path, f->path);
     if (f->size >= 4 && memcmp(f->data, "PK", 2) == 0 && (f->data[2] == 3 || f->data[2] == 5))
         return bind_npz(d, f, input, e);
+    if (ls_data_file_is(f) && !d->opt.raw)
+        return ls_data_file_bind(d, f, input, e);
+    if (input < 0 && ends_with(f->path, ".lsd"))
+        return ls_fail(e, LS_EXIT_DATA, "%s: no packed data set (lowerset data pack makes them)",
+                       f->path);
     if (input < 0 && ends_with(f->path, ".npz"))
         return ls_fail(e, LS_EXIT_DATA, "%s: not a ZIP archive (truncated?)", f->path);
     if (input < 0 && ends_with(f->path, ".csv"))
@@ -247,6 +268,8 @@ static bool bind_item(LsDataset *d, char *item, LsError *e)
         return ls_text_read(d, f, e);
     if (input < 0 && ends_with(f->path, ".jsonl"))
         return ls_json_lines_read(d, f, e);
+    if (input < 0 && ends_with(f->path, ".bin") && ls_cifar_is(d, f))
+        return ls_cifar_bind(d, f, e);
     if (input < 0 && ls_stream_is(d, f, ends_with(f->path, ".bin")))
         return ls_stream_read(d, f, e);
     if (input < 0 && (input = next_free(d)) < 0)

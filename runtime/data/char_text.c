@@ -17,11 +17,22 @@ static char *character(int c, char text[16])
     return text;
 }
 
+static bool number_parts(LsDataset *d, const LsAlphabet *a, LsError *e)
+{
+    for (int64_t k = 0; k < d->parts && ls_alphabet_count(a) > 0; k++)
+        if (!ls_dataset_number(&d->part[k], a, e))
+            return false;
+    d->alphabet = *a;
+    return true;
+}
+
 bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e)
 {
     const LsAlphabet *a = ls_alphabet_count(known) > 0 ? known : &d->characters;
     int count = ls_alphabet_count(a), next = 0;
     char c_text[16];
+    if (d->parts > 0)
+        return number_parts(d, a, e);
     if (ls_alphabet_count(&d->characters) == 0)
         return true;
     for (int c = 0; c < 256; c++) {
@@ -37,17 +48,19 @@ bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e)
     return true;
 }
 
-static void bind(LsDataset *d, uint32_t input, const LsFile *f, int64_t from, int64_t samples)
+static void bind(LsDataset *d, uint32_t input, const char *path, const unsigned char *data,
+                 int64_t samples)
 {
     LsSource *s = &d->source[input];
     int64_t n = s->per_sample;
-    s->path = f->path;
-    s->array = (LsArray){f->data + from, LS_U8, false, 2, {samples, n}, samples * n};
+    s->path = path;
+    s->array = (LsArray){data, LS_U8, false, 2, {samples, n}, samples * n};
     s->stride = n;
     s->token = d->token;
 }
 
-bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e)
+bool ls_text_bind(LsDataset *d, const char *path, const unsigned char *data, size_t size,
+                  LsError *e)
 {
     const LsProgram *p = d->p;
     uint32_t label = ls_label_input(p);
@@ -55,16 +68,23 @@ bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e)
     if (label == p->ninput || d->source[label].per_sample != n || p->input[0].t.type == LS_DT_REAL
         || d->source[0].path || d->source[label].path)
         return ls_fail(e, LS_EXIT_DATA, "%s: text needs a program whose first input and target are "
-                       "rows of integers of one length", f->path);
-    int64_t samples = ((int64_t)f->size - 1) / n;
+                       "rows of integers of one length", path);
+    int64_t samples = ((int64_t)size - 1) / n;
     if (samples == 0)
         return ls_fail(e, LS_EXIT_DATA,
-                       "%s: a sample takes %" PRId64 " characters, the text has %zu", f->path,
-                       n + 1, f->size);
+                       "%s: a sample takes %" PRId64 " characters, the text has %zu", path, n + 1,
+                       size);
     memset(d->token, 0xff, sizeof d->token);
+    bind(d, 0, path, data, samples);
+    bind(d, label, path, data + 1, samples);
+    return true;
+}
+
+bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e)
+{
+    if (!ls_text_bind(d, f->path, f->data, f->size, e))
+        return false;
     for (size_t i = 0; i < f->size; i++)
         ls_alphabet_add(&d->characters, f->data[i]);
-    bind(d, 0, f, 0, samples);
-    bind(d, label, f, 1, samples);
     return true;
 }

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* name[c]: of class c, UTF-8, in the memory of the data's file. */
+/* name[c]: of class c, UTF-8; they live as long as the dataset. */
 typedef struct LsClassNames { int64_t n; const char *const *name; } LsClassNames;
 
 enum { LS_CLASS_NUMBER = 24 };

@@ -106,12 +106,87 @@ static double normal(const LsSource *s, int64_t c, double v)
 static bool make_table(LsSource *s, bool divide, LsError *e)
 {
     int64_t rows = s->mean ? s->channel : 1;
+    free(s->table);
     s->table = calloc((size_t)rows * 256, sizeof *s->table);
     if (!s->table)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
     for (int64_t c = 0; c < rows; c++)
         for (int v = 0; v < 256; v++)
             s->table[c * 256 + v] = (float)normal(s, c, divide ? v / 255.0 : v);
+    return true;
+}
+
+static bool is_figures(const char *option) { return option && strcmp(option, LS_FIGURES) == 0; }
+
+/* Mean or deviation of the values that `scale` makes. Figures of bytes are of v / 255. A channel
+ * whose values are all the same is not divided. */
+static void take_figures(const LsSource *s, double *to, const double *from, int64_t n, bool is_std)
+{
+    const double factor = s->scale == 0 ? 1 : s->array.type == LS_U8 ? 255 * s->scale : s->scale;
+    for (int64_t c = 0; c < s->channel; c++) {
+        to[c] = from[n > 1 ? c : 0] * (is_std ? fabs(factor) : factor);
+        if (is_std && to[c] == 0)
+            to[c] = 1;
+    }
+}
+
+/* Of one input. */
+static bool set_figures(LsDataset *d, uint32_t k, const double *mean, const double *std, int64_t n,
+                        LsError *e)
+{
+    LsSource *s = &d->source[k];
+    const bool of_mean = is_figures(d->opt.mean), of_std = is_figures(d->opt.std);
+    if (s->mean == NULL || (!of_mean && !of_std) || (n != 1 && n != s->channel))
+        return true;
+    double *to = d->norm;       /* where set_scales put those of this input */
+    for (uint32_t j = 0; j < k; j++)
+        to += 2 * d->source[j].channel;
+    if (of_mean)
+        take_figures(s, to, mean, n, false);
+    if (of_std)
+        take_figures(s, to + s->channel, std, n, true);
+    return s->table == NULL || make_table(s, !d->opt.scale, e);
+}
+
+/* A target that has an input's values has its figures, too. */
+bool ls_dataset_figures(LsDataset *d, uint32_t k, const double *mean, const double *std, int64_t n,
+                        LsError *e)
+{
+    return set_figures(d, k, mean, std, n, e)
+           && (!d->label_is_input || k != d->label_input
+               || set_figures(d, ls_label_input(d->p), mean, std, n, e));
+}
+
+/* --mean=auto, --std=auto. */
+static bool has_figures(const LsSource *s, const char *option, LsError *e)
+{
+    const LsDataField *f = s->field;
+    if (f && f->mean && (f->figures == s->channel || f->figures == 1))
+        return true;
+    return ls_fail(e, LS_EXIT_USAGE,
+                   "--%s=" LS_FIGURES ": %s has no mean and deviation %s; lowerset data pack "
+                   "computes those of pictures and tables",
+                   option, s->path,
+                   f && f->mean ? "for each channel of the input" : "of its values");
+}
+
+static bool set_norm(LsDataset *d, LsSource *s, double *norm, LsError *e)
+{
+    const LsDataOptions *o = &d->opt;
+    const bool of_mean = is_figures(o->mean), of_std = is_figures(o->std);
+    if ((of_mean && !has_figures(s, "mean", e)) || (of_std && !has_figures(s, "std", e))
+        || !read_list(norm, s->channel, o->mean && !of_mean ? o->mean : "0", "mean", e)
+        || !read_list(norm + s->channel, s->channel, o->std && !of_std ? o->std : "1", "std", e))
+        return false;
+    for (int64_t c = 0; c < s->channel; c++)
+        if (norm[s->channel + c] == 0)
+            return ls_fail(e, LS_EXIT_USAGE, "--std=%s: must not be 0", o->std);
+    if (of_mean)
+        take_figures(s, norm, s->field->mean, s->field->figures, false);
+    if (of_std)
+        take_figures(s, norm + s->channel, s->field->std, s->field->figures, true);
+    s->mean = norm;
+    s->std = norm + s->channel;
     return true;
 }
 
@@ -129,16 +204,8 @@ static bool set_scale(LsDataset *d, uint32_t k, double *norm, LsError *e)
     d->scaled = true;
     if (o->scale && ((s->scale = strtod(o->scale, &end)) == 0 || *end || !isfinite(s->scale)))
         return ls_fail(e, LS_EXIT_USAGE, "--scale=%s: must be a number other than 0", o->scale);
-    if (as_input && (o->mean || o->std)) {
-        if (!read_list(norm, s->channel, o->mean ? o->mean : "0", "mean", e)
-            || !read_list(norm + s->channel, s->channel, o->std ? o->std : "1", "std", e))
-            return false;
-        s->mean = norm;
-        s->std = norm + s->channel;
-        for (int64_t c = 0; c < s->channel; c++)
-            if (s->std[c] == 0)
-                return ls_fail(e, LS_EXIT_USAGE, "--std=%s: must not be 0", o->std);
-    }
+    if (as_input && (o->mean || o->std) && !set_norm(d, s, norm, e))
+        return false;
     return bytes ? make_table(s, !o->scale, e) : true;
 }
 
@@ -198,6 +265,8 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
     ls_dataset_describe(d);
     if (!find_label_input(d, e))
         return false;
+    if (ls_joined_is(opt->data))
+        return ls_joined_open(d, e);
     const bool made = strncmp(opt->data, "synthetic", 9) == 0
                       && (opt->data[9] == ':' || !opt->data[9]);
     if (made) {
@@ -218,8 +287,16 @@ void ls_dataset_close(LsDataset *d)
 {
     if (d->borrowed)
         *d = (LsDataset){0};
-    for (uint32_t k = 0; d->source && k < d->p->ninput; k++)
+    for (uint32_t k = 0; d->source && d->part == NULL && k < d->p->ninput; k++)
         free(d->source[k].table);
+    for (int64_t k = 0; k < d->parts; k++)
+        ls_dataset_close(&d->part[k]);
+    ls_data_file_close(&d->stored);
+    free(d->part);
+    free(d->first);
+    free(d->map);
+    free(d->names.text);
+    free(d->names_text);
     for (int k = 0; k < d->nfile; k++)
         ls_file_unmap(&d->file[k]);
     free(d->source);
@@ -331,14 +408,21 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
     if (s->synthetic) {
         *v = (int64_t)value(r, i, 0);
     } else if (s->token) {
-        *v = s->token[s->array.data[at]];       /* ls_dataset_number has checked all characters */
+        /* ls_dataset_number has checked the characters of a text, and those that a packed one says
+         * that it has */
+        *v = s->token[s->array.data[at]];
+        if (*v < 0)
+            return ls_fail(e, LS_EXIT_DATA, "%s: damaged: sample %" PRId64 " has byte %d, which "
+                           "is not in its alphabet", s->path, r->sample, s->array.data[at]);
     } else if (s->rows) {
         *v = ls_token_row_value(s->rows, s->part, r->sample, i);
     } else if (s->counts) {
         *v = i;
     } else {
         *v = ls_array_int(&s->array, at);
-        if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
+        if (s->map && *v >= 0 && *v < s->nmap)
+            *v = s->map[*v];
+        else if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
             return ls_fail(e, LS_EXIT_DATA,
                            "%s: sample %" PRId64 ": %g is not an integer, but '%s' takes integers",
                            s->path, r->sample, ls_array_real(&s->array, at), in->t.name);
@@ -384,10 +468,12 @@ static bool is_padded_behind(const LsRead *r, LsError *e)
     return true;
 }
 
+/* Where a sample of this part of the data lies: in which file, and in which place of it. */
 static LsRead begin_read(const LsDataset *d, uint32_t input, int64_t sample)
 {
+    sample = ls_hold_out_sample(&d->held_out, sample);
+    d = ls_dataset_part(d, &sample);
     const LsSource *s = &d->source[input];
-    sample = ls_hold_out_sample(&d->part, sample);
     return (LsRead){d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
 }
 
@@ -444,8 +530,8 @@ bool ls_dataset_read_moved(const LsDataset *d, uint32_t input, int64_t sample, i
                            int64_t place, void *batch, LsError *e)
 {
     const LsTensor *t = &d->p->input[input].t;
-    const LsSource *s = &d->source[input];
     LsRead r = begin_read(d, input, sample);
+    const LsSource *s = r.s;
     r.from += s->stream ? moved : 0;
     bool last = t->channels_last && t->rank >= 3, by_channel = last || s->mean;
     int64_t run = by_channel ? s->run : s->per_sample, step = last ? s->channel : 1;
@@ -454,7 +540,7 @@ bool ls_dataset_read_moved(const LsDataset *d, uint32_t input, int64_t sample, i
         return false;
     char *to = (char *)batch + (s->whole ? 0 : place) * s->per_sample * size;
     if (s->labels > 0 || s->high > 0)
-        return ls_picture_read(d, input, sample, to, e);
+        return ls_picture_sample(d, input, sample, to, e);
     for (int64_t i = 0; i < s->per_sample; i += run) {
         int64_t c = by_channel ? i / run % s->channel : 0;
         int64_t row = i / (run * s->channel) * run * s->channel;
@@ -482,20 +568,20 @@ static double delivered(const LsRead *r, int64_t i)
 
 bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, LsError *e)
 {
-    const LsSource *s = &d->source[input];
     const LsTensor *t = &d->p->input[input].t;
     const LsRead r = begin_read(d, input, sample);
+    const LsSource *s = r.s;
     const bool reads = t->type == LS_DT_REAL && s->labels == 0 && !s->synthetic;
     for (int64_t i = 0; i < s->stored && reads; i++) {
         double v = delivered(&r, i), there = ls_array_real(&s->array, s->one ? 0 : r.from + i);
         if (!isfinite(there))
             return ls_fail(e, LS_EXIT_DATA,
                            "%s: sample %" PRId64 ": '%s' has %g at element %" PRId64, s->path,
-                           sample, t->name, there, i);
+                           r.sample, t->name, there, i);
         if (!isfinite(v))
             return ls_fail(e, LS_EXIT_DATA,
                            "%s: sample %" PRId64 ": '%s' has %g at element %" PRId64
-                           ", which becomes %g", s->path, sample, t->name, there, i, v);
+                           ", which becomes %g", s->path, r.sample, t->name, there, i, v);
     }
     return true;
 }

@@ -5,14 +5,19 @@
  * the inputs in order, the target last. An NPZ archive serves inputs by member names (NAME, then
  * in/NAME; a single target is also found as "label"), a CSV file by columns; a .txt file gives its
  * characters, and the following characters as target, a single .bin file tokens in the same way
- * (token_stream.c), a .jsonl file samples of tokens (json_lines.c). Files are mapped, not read:
- * they may be larger than memory, but for the numbers of .csv and .jsonl files. */
+ * (token_stream.c), a .jsonl file samples of tokens (json_lines.c). A packed data set (.lsd) serves
+ * inputs by the names of its fields. Files are mapped, not read: they may be larger than memory,
+ * but for the numbers of .csv and .jsonl files.
+ *
+ * Several such lists with '+' between them, or a pattern of file names, are one dataset: the
+ * samples of each follow those of the one before (joined_data.c). */
 #ifndef LS_RUNTIME_DATA_DATASET_H
 #define LS_RUNTIME_DATA_DATASET_H
 
 #include "runtime/data/alphabet.h"
 #include "runtime/data/class_names.h"
 #include "runtime/data/hold_out.h"
+#include "runtime/data/data_file.h"
 #include "runtime/data/npy.h"
 #include "runtime/data/token_rows.h"
 
@@ -23,7 +28,8 @@ typedef struct LsDataOptions {
     const char *label_from;     /* input that is its own target; NULL: the data contain the
                                  * target */
     const char *scale;          /* factor of real inputs; NULL: uint8 values are divided by 255 */
-    const char *mean, *std; /* per channel (axis 1) after scaling, "0.5" or "0.4,0.5,0.4"; NULL */
+    const char *mean, *std; /* per channel (axis 1) after scaling, "0.5" or "0.4,0.5,0.4"; NULL;
+                             * LS_FIGURES: those of a packed data set */
     const char *raw;            /* element type of raw files, "float32"; NULL: from the file name */
     int64_t stride;             /* token streams: tokens from one window to the next; 0: a window */
     bool pack;                  /* JSON lines: samples share rows */
@@ -31,6 +37,8 @@ typedef struct LsDataOptions {
     uint64_t seed;              /* of synthetic data */
     bool unlabelled;            /* the data need not have targets, which are zeros then */
 } LsDataOptions;
+
+#define LS_FIGURES "auto"
 
 /* The source of one input's values. Sample s starts at element s * stride of the array. */
 typedef struct LsSource {
@@ -59,6 +67,10 @@ typedef struct LsSource {
                                  * [channel][256]; or NULL */
     double scale;               /* of real inputs; 0: no scaling, mean or std */
     const double *mean, *std;   /* [channel] */
+    const LsDataField *field;   /* of a packed data set; NULL. Of pictures array.dim is samples,
+                                 * channels, height and width as they were packed */
+    const int64_t *map;         /* label c of the file is class map[c], for c below nmap; NULL */
+    int64_t nmap;
 } LsSource;
 
 struct LsDataset {
@@ -66,7 +78,7 @@ struct LsDataset {
     LsDataOptions opt;
     LsSource *source;           /* one per LsProgram.input */
     int64_t samples;            /* of this part of the data */
-    LsHoldOut part;             /* which they are */
+    LsHoldOut held_out;         /* which they are */
     bool borrowed;              /* all memory is another dataset's */
     int64_t limit;              /* batches of an epoch that are taken; 0: all */
     LsFile *file; int nfile;
@@ -77,6 +89,12 @@ struct LsDataset {
     double *csv;                /* columns of a parsed CSV file */
     LsTokenRows rows;           /* samples of JSON lines */
     LsClassNames classes;       /* of the labels; n 0: the data have no names */
+    LsDataFile stored;          /* the packed data set; f NULL: none */
+    int64_t *map;               /* storage of a source's map */
+    LsTexts names;              /* storage of `classes`, once they are those of the model */
+    char *names_text;
+    LsDataset *part;            /* of a joined dataset, whose sources are those of part 0; NULL */
+    int64_t parts, *first;      /* first[k]: sample that part k begins with, of parts + 1 */
     bool scaled;                /* some input uses scale, mean and std */
     double *norm;               /* storage of mean and std */
     int64_t moves;              /* tokens by which windows of a stream may be moved, with
@@ -89,6 +107,8 @@ struct LsDataset {
  * dataset in any case. */
 bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt, LsError *e);
 void ls_dataset_close(LsDataset *d);
+/* The part of the data that has the sample, whose number in it replaces *sample. */
+const LsDataset *ls_dataset_part(const LsDataset *d, int64_t *sample);
 /* Numbers the characters of a text, before any sample is read: by `known`, or, if that is empty, by
  * the characters that occur. A character without a number is an LS_EXIT_DATA error. */
 bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e);
@@ -147,10 +167,33 @@ bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);  /* csv.c: binds al
 bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e);
 /* json_lines.c: binds the inputs of a language model */
 bool ls_json_lines_read(LsDataset *d, const LsFile *f, LsError *e);
+/* A line, from..end, becomes the next sample of the rows, of at most `most` tokens. rows->none: no
+ * label. */
+bool ls_json_line_read(LsTokenRows *rows, const char *path, int64_t line, const char *from,
+                       const char *end, int64_t most, LsError *e);
 /* token_stream.c: whether a file without a name for its input is one; `bin`: it is called so. Binds
  * the inputs of a language model. */
 bool ls_stream_is(const LsDataset *d, const LsFile *f, bool bin);
 bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e);
+/* All tokens of such a file; raw: the type of bare ones, NULL: 16 bits. */
+bool ls_tokens_read(LsArray *a, const LsFile *f, const char *raw, LsError *e);
+/* bind_data_file.c: the free inputs, or `only` (from 0 on), by a packed data set */
+bool ls_data_file_bind(LsDataset *d, const LsFile *f, int only, LsError *e);
+/* joined_data.c: whether --data names several datasets; and opens them. */
+bool ls_joined_is(const char *data);
+bool ls_joined_open(LsDataset *d, LsError *e);
+/* cifar.c: the records of CIFAR's binary files, where the program takes such. */
+bool ls_cifar_is(const LsDataset *d, const LsFile *f);
+bool ls_cifar_bind(LsDataset *d, const LsFile *f, LsError *e);
+/* token_stream.c, char_text.c: the inputs of a language model, by an array of tokens or bytes. */
+bool ls_stream_bind(LsDataset *d, const char *path, LsArray a, LsError *e);
+bool ls_text_bind(LsDataset *d, const char *path, const unsigned char *data, size_t n, LsError *e);
+/* Sets mean and deviation of an input, by the figures of the packed field or others of its form;
+ * only where the options say LS_FIGURES. */
+bool ls_dataset_figures(LsDataset *d, uint32_t k, const double *mean, const double *std, int64_t n,
+                        LsError *e);
+/* bind_files.c: whether the array of the input's source fits it, whose stride it sets */
+bool ls_dataset_fit(LsDataset *d, uint32_t input, LsError *e);
 /* bind_files.c: all items of --data */
 bool ls_bind_files(LsDataset *d, LsError *e);
 /* picture_read.c: whether the input has pictures, or what belongs to them element by element: its
@@ -162,7 +205,7 @@ bool ls_pictures_agree(const LsDataset *d, LsError *e);
 bool ls_takes_labels(const LsProgram *p, uint32_t input);
 /* Reads a sample of pictures or maps of another size than the input's, of which it takes the
  * middle, or of labels of such a target, to its place in a batch. */
-bool ls_picture_read(const LsDataset *d, uint32_t input, int64_t sample, void *to, LsError *e);
+bool ls_picture_sample(const LsDataset *d, uint32_t input, int64_t sample, void *to, LsError *e);
 /* The input has what is usual for it. */
 void ls_dataset_usual(LsDataset *d, uint32_t input);
 /* synthetic.c: element i of a synthetic sample. */

@@ -172,6 +172,13 @@ static bool take_line(Lines *l, const char *from, const char *end)
     return end_sample(l);
 }
 
+bool ls_json_line_read(LsTokenRows *rows, const char *path, int64_t line, const char *from,
+                       const char *end, int64_t most, LsError *e)
+{
+    Lines l = {.rows = rows, .path = path, .line = line, .most = most, .e = e};
+    return take_line(&l, from, end);
+}
+
 static bool is_blank(const char *p, const char *end)
 {
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))

@@ -174,7 +174,8 @@ static bool read_dims(LsArray *a, Text t, const char *what, LsError *e)
     }
 }
 
-bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *what, LsError *e)
+bool ls_npy_read_order(LsArray *a, const unsigned char *data, size_t n, const char *what,
+                       bool *fortran_order, LsError *e)
 {
     *a = (LsArray){0};
     if (n < 12 || memcmp(data, "\x93NUMPY", 6) != 0)
@@ -191,9 +192,7 @@ bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *wh
         || !read_dims(a, header_value(header, "shape"), what, e))
         return false;
     const Text fortran = header_value(header, "fortran_order");
-    if (starts_with(&fortran, "True") && a->rank > 1)
-        return ls_fail(e, LS_EXIT_DATA, "%s: Fortran order is not read; save "
-                       "numpy.ascontiguousarray(...)", what);
+    *fortran_order = starts_with(&fortran, "True") && a->rank > 1;
     a->data = data + at + len;
     size_t room = n - at - len, each = (size_t)element[a->type].bytes;
     if ((size_t)a->count > room / each) {
@@ -203,6 +202,16 @@ bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *wh
                        what, ls_dims_text(a->rank, a->dim, dims), room, element[a->type].name);
     }
     return true;
+}
+
+bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *what, LsError *e)
+{
+    bool fortran;
+    if (!ls_npy_read_order(a, data, n, what, &fortran, e))
+        return false;
+    return !fortran
+           || ls_fail(e, LS_EXIT_DATA, "%s: Fortran order is not read; save "
+                      "numpy.ascontiguousarray(...), or pack it (lowerset data pack)", what);
 }
 
 /* Padded to a multiple of 64 bytes, as NumPy does. */

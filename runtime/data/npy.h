@@ -40,6 +40,10 @@ int64_t ls_array_int(const LsArray *a, int64_t i);          /* floats are trunca
 /* Reads an NPY file of n bytes; `what` names it in errors. The array points into data. */
 bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *what, LsError *e);
 
+/* The same for either order; *fortran: the first axis runs fastest. */
+bool ls_npy_read_order(LsArray *a, const unsigned char *data, size_t n, const char *what,
+                       bool *fortran, LsError *e);
+
 /* Writes the version 1.0 header of an array; returns its bytes. */
 size_t ls_npy_header(char text[512], LsElement type, int rank, const int64_t *dim);
 

@@ -95,21 +95,32 @@ static bool next_member(const LsFile *f, LsZipDir *dir, LsZipMember *m, LsError 
     return true;
 }
 
+/* Where the bytes of the member begin. */
+static bool find_bytes(const LsFile *f, const LsZipMember *m, const char *what,
+                       const unsigned char **data, LsError *e)
+{
+    if (m->at > f->size || f->size - m->at < LOCAL)
+        return ls_fail(e, LS_EXIT_DATA, "%s lies outside the file (truncated?)", what);
+    const unsigned char *p = f->data + m->at;
+    size_t skip = LOCAL + le(p + 26, 2) + le(p + 28, 2), room = f->size - m->at;
+    if (memcmp(p, "PK\3\4", 4) != 0 || room < skip || room - skip < m->packed)
+        return ls_fail(e, LS_EXIT_DATA, "%s is damaged or truncated", what);
+    *data = p + skip;
+    return true;
+}
+
 static bool open_named(const LsFile *f, const LsZipMember *m, const char *what, LsArray *a,
                        LsError *e)
 {
     if (m->method != 0 || m->packed != m->bytes)
         return ls_fail(e, LS_EXIT_DATA, "%s is compressed; save with numpy.savez, not "
-                       "savez_compressed", what);
-    if (m->at > f->size || f->size - m->at < LOCAL)
-        return ls_fail(e, LS_EXIT_DATA, "%s lies outside the file (truncated?)", what);
-    const unsigned char *p = f->data + m->at;
-    size_t skip = LOCAL + le(p + 26, 2) + le(p + 28, 2), room = f->size - m->at;
-    if (memcmp(p, "PK\3\4", 4) != 0 || room < skip || room - skip < m->bytes)
-        return ls_fail(e, LS_EXIT_DATA, "%s is damaged or truncated", what);
-    if (m->bytes <= CHECK_UP_TO && ls_crc32(0, p + skip, m->bytes) != m->crc)
+                       "savez_compressed, or pack it (lowerset data pack)", what);
+    const unsigned char *data;
+    if (!find_bytes(f, m, what, &data, e))
+        return false;
+    if (m->bytes <= CHECK_UP_TO && ls_crc32(0, data, m->bytes) != m->crc)
         return ls_fail(e, LS_EXIT_DATA, "%s is damaged: its checksum is wrong", what);
-    return ls_npy_read(a, p + skip, m->bytes, what, e);
+    return ls_npy_read(a, data, m->bytes, what, e);
 }
 
 static bool open_member(const LsFile *f, const LsZipMember *m, LsArray *a, LsError *e)
@@ -179,6 +190,26 @@ bool ls_npz_at(const LsFile *f, uint32_t k, const char **name, size_t *len, LsAr
     *name = m.name;
     *len = m.name_len > 4 ? m.name_len - 4 : 0;
     return open_member(f, &m, a, e);
+}
+
+bool ls_npz_entry(const LsFile *f, uint32_t k, LsNpzEntry *to, bool *found, LsError *e)
+{
+    LsZipDir dir;
+    LsZipMember m = {0};
+    char what[300];
+    if (!find_directory(f, &dir, e))
+        return false;
+    *found = k < dir.entries;
+    for (uint32_t i = 0; *found && i <= k; i++)
+        if (!next_member(f, &dir, &m, e))
+            return false;
+    if (!*found)
+        return true;
+    *to = (LsNpzEntry){.name = m.name, .len = m.name_len > 4 ? m.name_len - 4 : 0,
+                       .packed = m.packed, .bytes = m.bytes, .crc = m.crc, .method = m.method};
+    snprintf(what, sizeof what, "%.200s: member %.*s", f->path,
+             m.name_len < 64 ? (int)m.name_len : 64, m.name);
+    return find_bytes(f, &m, what, &to->data, e);
 }
 
 void ls_npz_names(const LsFile *f, char *text, size_t n)

@@ -15,6 +15,15 @@ uint32_t ls_npz_count(const LsFile *f);
  * behind the last member. */
 bool ls_npz_at(const LsFile *f, uint32_t k, const char **name, size_t *len, LsArray *a, bool *found,
                LsError *e);
+/* A member's bytes as they lie in the file. */
+typedef struct LsNpzEntry {
+    const char *name; size_t len;       /* without ".npy" */
+    const unsigned char *data;
+    uint64_t packed, bytes;     /* in the file; of the NPY */
+    uint32_t crc; int method;   /* 0: stored; 8: deflated */
+} LsNpzEntry;
+/* Member k, compressed or not, its checksum unchecked. *found = false behind the last one. */
+bool ls_npz_entry(const LsFile *f, uint32_t k, LsNpzEntry *to, bool *found, LsError *e);
 /* Writes the member names, comma-separated, as many as fit. */
 void ls_npz_names(const LsFile *f, char *text, size_t n);
 

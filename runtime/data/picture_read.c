@@ -255,7 +255,7 @@ bool ls_window_read(const LsDataset *d, uint32_t input, int64_t sample, const Ls
     return true;
 }
 
-bool ls_picture_read(const LsDataset *d, uint32_t input, int64_t sample, void *to, LsError *e)
+bool ls_picture_sample(const LsDataset *d, uint32_t input, int64_t sample, void *to, LsError *e)
 {
     const LsSource *s = &d->source[input];
     LsPictureSize size;

@@ -50,9 +50,9 @@ bool ls_dataset_hold_out(LsDataset *d, LsDataset *rest, const char *held, uint64
                        held, d->samples, window > 0 ? "windows of tokens" : "samples", n);
     *rest = *d;
     rest->borrowed = true;
-    d->part = rest->part = part;
-    rest->part.is_held = true;
-    d->samples = ls_hold_out_samples(&d->part);
+    d->held_out = rest->held_out = part;
+    rest->held_out.is_held = true;
+    d->samples = ls_hold_out_samples(&d->held_out);
     rest->samples = n;
     return true;
 }

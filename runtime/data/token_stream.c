@@ -30,14 +30,14 @@ static int format_of(const LsFile *f)
     return -1;
 }
 
-static bool read_head(const LsDataset *d, const LsFile *f, LsArray *a, LsError *e)
+static bool read_head(const LsFile *f, const char *raw, LsArray *a, LsError *e)
 {
     const int k = format_of(f);
-    if (d->opt.raw)
+    if (raw)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--raw=%s: %s has a header, which says that its tokens are "
                        "%s",
-                       d->opt.raw, f->path, ls_element_name(format[k].type));
+                       raw, f->path, ls_element_name(format[k].type));
     if (f->size < HEAD)
         return ls_fail(e, LS_EXIT_DATA, "%s: truncated: the header has %d bytes, %zu are there",
                        f->path, HEAD, f->size);
@@ -68,23 +68,23 @@ static bool looks_wider(const LsArray *a)
     return other && a->count >= LEAST;
 }
 
-static bool bare(const LsDataset *d, const LsFile *f, LsArray *a, LsError *e)
+static bool bare(const LsFile *f, const char *raw, LsArray *a, LsError *e)
 {
     static const LsElement type[] = {LS_U16, LS_U32, LS_I32, LS_I64};
     enum { NTYPES = sizeof type / sizeof *type };
     int k = 0;
-    while (d->opt.raw && k < NTYPES && strcmp(d->opt.raw, ls_element_name(type[k])) != 0)
+    while (raw && k < NTYPES && strcmp(raw, ls_element_name(type[k])) != 0)
         k++;
     if (k == NTYPES)
         return ls_fail(e, LS_EXIT_USAGE, "--raw=%s: tokens are uint16, uint32, int32 or int64",
-                       d->opt.raw);
+                       raw);
     const int64_t each = ls_element_bytes(type[k]), n = (int64_t)f->size / each;
     if ((int64_t)f->size % each != 0)
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: %zu bytes are not a multiple of the %" PRId64 " of a token as %s",
                        f->path, f->size, each, ls_element_name(type[k]));
     *a = (LsArray){f->data, type[k], false, 1, {n}, n};
-    if (!d->opt.raw && looks_wider(a))
+    if (!raw && looks_wider(a))
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: every second token is 0, so they seem to have 32 or 64 "
                        "bits; --raw=uint32 or --raw=int64 reads such, --raw=uint16 these",
@@ -99,13 +99,13 @@ bool ls_stream_is(const LsDataset *d, const LsFile *f, bool bin)
            && (format_of(f) >= 0 || (bin && strchr(d->opt.data, ',') == NULL));
 }
 
-static void bind(LsDataset *d, uint32_t input, const LsFile *f, LsArray a, int64_t from,
+static void bind(LsDataset *d, uint32_t input, const char *path, LsArray a, int64_t from,
                  int64_t samples)
 {
     LsSource *s = &d->source[input];
     a.data += from * ls_element_bytes(a.type);
     a.count = samples * s->per_sample; /* windows may overlap */
-    s->path = f->path;
+    s->path = path;
     s->array = a;
     s->stride = d->opt.stride > 0 ? d->opt.stride : s->per_sample;
     s->stream = true;
@@ -113,42 +113,54 @@ static void bind(LsDataset *d, uint32_t input, const LsFile *f, LsArray a, int64
 }
 
 /* The same numbers in every window: 0, 1, .. for positions, else one number. */
-static void bind_part(LsDataset *d, uint32_t k, const LsFile *f, LsRowPart part)
+static void bind_part(LsDataset *d, uint32_t k, const char *path, LsRowPart part)
 {
     static const int64_t zero = 0, one = 1;
     LsSource *s = &d->source[k];
-    s->path = f->path;
+    s->path = path;
     s->counts = part == LS_ROW_PLACE;
     s->one = true;
     s->array = (LsArray){
         (const unsigned char *)(part == LS_ROW_SEEN ? &one : &zero), LS_I64, false, 0, {0}, 1};
 }
 
-bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e)
+bool ls_stream_bind(LsDataset *d, const char *path, LsArray a, LsError *e)
 {
     LsTokenInputs in;
-    LsArray a;
-    ls_token_inputs(d, &in);
-    if (!(format_of(f) >= 0 ? read_head(d, f, &a, e) : bare(d, f, &a, e)))
-        return false;
+    if (!ls_token_inputs(d, &in))
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: a stream of tokens needs a program whose first input and target are "
+                       "rows of integers of one length",
+                       path);
     const int64_t stride = d->opt.stride > 0 ? d->opt.stride : in.tokens;
     if (a.count <= in.tokens)
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: a window takes %" PRId64 " tokens and the one behind "
                        "them, the file has %" PRId64,
-                       f->path, in.tokens, a.count);
+                       path, in.tokens, a.count);
     int64_t samples = (a.count - 1 - in.tokens) / stride + 1;
     if (d->opt.random_windows) {        /* windows may be moved by less than a stride */
         samples -= samples > 1;
         const int64_t behind = a.count - 1 - in.tokens - (samples - 1) * stride;
         d->moves = behind < stride - 1 ? behind : stride - 1;
     }
-    bind(d, in.ids, f, a, 0, samples);
-    bind(d, in.label, f, a, 1, samples);
+    bind(d, in.ids, path, a, 0, samples);
+    bind(d, in.label, path, a, 1, samples);
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         const LsRowPart part = ls_token_part(d, k);
         if (part != LS_ROW_TOKEN && d->source[k].per_sample == in.tokens)
-            bind_part(d, k, f, part);
+            bind_part(d, k, path, part);
     }
     return true;
+}
+
+bool ls_tokens_read(LsArray *a, const LsFile *f, const char *raw, LsError *e)
+{
+    return format_of(f) >= 0 ? read_head(f, raw, a, e) : bare(f, raw, a, e);
+}
+
+bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e)
+{
+    LsArray a;
+    return ls_tokens_read(&a, f, d->opt.raw, e) && ls_stream_bind(d, f->path, a, e);
 }

@@ -79,7 +79,7 @@ bool ls_net_has_threads(const LsNet *n, LsError *e)
 static void set_out(LsNet *n, uint64_t seed)
 {
     LsTrainer *t = &n->t;
-    ls_privacy_free(&t->place.ledger);
+    ls_place_free(&t->place);
     t->place = (LsPlace){.seed = seed};
     t->engine.run.seed = seed;
     t->told = (LsTold){.scale = ls_scaling_read(&t->memory)};
@@ -139,7 +139,7 @@ void ls_net_close(LsNet *n)
         ls_pool_forget(t->engine.run.pool);
     ls_engine_close(&t->engine);
     ls_dataset_close(&t->feed.train);
-    ls_privacy_free(&t->place.ledger);
+    ls_place_free(&t->place);
     ls_memory_close(&t->memory);
     free(n);
 }
@@ -320,7 +320,7 @@ static bool load_file(LsNet *n, const LsFile *f, LsError *e)
     if (!ls_checkpoint_look(&t->memory, &place, f, e))
         return false;
     const bool continues = ls_private_continues(t->p, &place, f->path, e);
-    ls_privacy_free(&place.ledger);
+    ls_place_free(&place);
     if (!continues || !ls_checkpoint_load_from(&t->memory, &place, f, e))
         return false;
     set_out(n, place.seed);

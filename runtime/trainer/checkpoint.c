@@ -101,14 +101,16 @@ static uint64_t sum_ledger(uint64_t sum, const LsPlace *at)
     return at->ledger.n > 0 ? ls_fnv64(sum, &at->seeded, sizeof at->seeded) : sum;
 }
 
-/* The checksum of a checkpoint without a precision, an alphabet and private updates is that of
- * older versions. */
+/* The checksum of a checkpoint without a precision, an alphabet, facts of data and private updates
+ * is that of older versions. */
 static uint64_t sum_place(const LsPlace *at, const char *precision)
 {
     uint64_t sum = ls_fnv64(LS_FNV64, at, offsetof(LsPlace, alphabet));
     sum = ls_fnv64(sum, precision, strlen(precision));
     if (ls_alphabet_count(&at->alphabet) > 0)
         sum = ls_fnv64(sum, &at->alphabet, sizeof at->alphabet);
+    if (at->facts != NULL)
+        sum = ls_fnv64(sum, at->facts, strlen(at->facts));
     char habits[LS_HABITS_TEXT];
     ls_habits_text(&at->habits, habits);
     return sum_ledger(ls_fnv64(sum, habits, strlen(habits)), at);
@@ -153,6 +155,10 @@ static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
     if (ls_alphabet_count(&at->alphabet) > 0) {
         ls_text_put(t, ",\"alphabet\":");
         ls_text_string(t, ls_alphabet_text(&at->alphabet, alphabet));
+    }
+    if (at->facts != NULL) {
+        ls_text_put(t, ",\"data\":");
+        ls_text_string(t, at->facts);
     }
     put_ledger(t, at);
     char habits[LS_HABITS_TEXT];
@@ -283,6 +289,9 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
             && !ls_alphabet_parse(&l->place.alphabet, value, strlen(value)))
             return false;
         if (strcmp(key, "habits") == 0 && !ls_habits_parse(&l->place.habits, value))
+            return false;
+        if (strcmp(key, "data") == 0
+            && (l->place.facts != NULL || (l->place.facts = strdup(value)) == NULL))
             return false;
         if (strcmp(key, "privacy") == 0 && !ls_privacy_read(&l->place.ledger, value, why))
             return false;
@@ -487,9 +496,16 @@ static bool load_from(const LsMemory *m, LsPlace *at, const LsFile *f, bool look
     if (ok)
         *at = l.place;
     else
-        ls_privacy_free(&l.place.ledger);
+        ls_place_free(&l.place);
     free(l.offset);
     return ok;
+}
+
+void ls_place_free(LsPlace *at)
+{
+    ls_privacy_free(&at->ledger);
+    free(at->facts);
+    at->facts = NULL;
 }
 
 bool ls_checkpoint_look(const LsMemory *m, LsPlace *at, const LsFile *f, LsError *e)

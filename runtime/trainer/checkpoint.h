@@ -26,6 +26,8 @@ typedef struct LsPlace {
     int64_t seeded;             /* 0 or 1: private updates were made with --noise-seed */
     int64_t keeps_frozen;       /* 0 or 1: checkpoints also have the weights that are not trained
                                  * (--save-frozen); a load leaves it alone */
+    char *facts;                /* of the training data (runtime/data/data_facts.h), on the heap;
+                                 * NULL. The checksum covers it if it is there */
     char precision[8];          /* of the program that wrote the checkpoint that was loaded; "": not
                                  * known */
     LsHabits habits;            /* the checksum covers its text, if that is not empty */
@@ -38,7 +40,7 @@ const char *ls_checkpoint_precision(const LsProgram *p);
  * at->keeps_frozen. */
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e);
 /* On an unusable file leaves state and place unchanged, with LS_EXIT_DATA and the reason. Allocates
- * the ledger of private updates, which the caller frees. */
+ * what ls_place_free frees. */
 bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e);
 
 /* The same in memory. bytes: of the checkpoint; room 0: they are only counted. f->path: what errors
@@ -48,5 +50,7 @@ bool ls_checkpoint_save_to(const LsMemory *m, const LsPlace *at, void *to, size_
 /* look: at the place alone, once all of the checkpoint is found usable; the state stays. */
 bool ls_checkpoint_look(const LsMemory *m, LsPlace *at, const LsFile *f, LsError *e);
 bool ls_checkpoint_load_from(const LsMemory *m, LsPlace *at, const LsFile *f, LsError *e);
+/* Frees the ledger of private updates, and the facts. */
+void ls_place_free(LsPlace *at);
 
 #endif

@@ -29,12 +29,12 @@ static void say_data(const LsTrainer *t)
 {
     const LsFeed *f = &t->feed;
     fprintf(stderr, "%" PRId64 " samples of %.80s to train on", f->train.samples, t->o.data);
-    if (f->train.part.held > 0)
+    if (f->train.held_out.held > 0)
         fprintf(stderr, ", %" PRId64 " held out to evaluate on", f->val.samples);
     else if (f->val.p != NULL)
         fprintf(stderr, ", %" PRId64 " of %.80s to evaluate on", f->val.samples, t->o.val);
-    if (f->train.part.gap > 0)
-        fprintf(stderr, ", %" PRId64 " between them left out", f->train.part.gap);
+    if (f->train.held_out.gap > 0)
+        fprintf(stderr, ", %" PRId64 " between them left out", f->train.held_out.gap);
     fprintf(stderr, "\n");
 }
 

@@ -15,9 +15,9 @@
 static const LsOption row[] = {
     LS_OPTION_HEADING("Data"),
     {"--data", NULL, "SPEC", TEXT, AT(data), 1,
-     "FILE, FILE,FILE or INPUT=FILE,...: IDX, NPY, NPZ (members by input name, target 'label'), "
-     "CSV, .txt, .jsonl, .bin of tokens, "
-     "raw; or synthetic[:SAMPLES]"},
+     "FILE, FILE,FILE or INPUT=FILE,...: .lsd (lowerset data pack), IDX, NPY, NPZ (members by "
+     "input name, target 'label'), CSV, .txt, .jsonl, .bin of tokens or CIFAR, "
+     "raw; several with + between, or a pattern; or synthetic[:SAMPLES]"},
     {"--val", NULL, "SPEC", TEXT, AT(val), 1, "data to evaluate on after every epoch"},
     {"--val-split", NULL, "N|P%", TEXT, AT(val_split), 1,
      "hold out N samples, or a share of them, of --data to evaluate on: drawn by --seed, or of "
@@ -38,9 +38,9 @@ static const LsOption row[] = {
     {"--scale", NULL, "S", TEXT, AT(scale), 1,
      "multiply real inputs by S (default: bytes are divided by 255)"},
     {"--mean", NULL, "M,...", TEXT, AT(mean), 1,
-     "subtract after scaling: one number, or one for each channel"},
+     "subtract after scaling: one number, or one for each channel, or auto, those of an .lsd"},
     {"--std", NULL, "D,...", TEXT, AT(std), 1,
-     "divide by after --mean: one number, or one for each channel"},
+     "divide by after --mean: one number, or one for each channel, or auto"},
     {"--raw", NULL, "TYPE", TEXT, AT(raw), 1, "files are bare numbers: float32, uint8, int64, ..."},
     {"--stride", NULL, "N", WHOLE(1), AT(stride), 1,
      "token streams: tokens from the start of one row to that of the next (default: a row)"},

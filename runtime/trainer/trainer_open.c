@@ -1,5 +1,6 @@
 /* runtime/trainer/trainer_open.c -- see trainer_open.h. */
 #include "runtime/trainer/trainer_open.h"
+#include "runtime/data/data_facts.h"
 #include "runtime/data/token_inputs.h"
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/export_scaling.h"
@@ -193,6 +194,20 @@ static bool number_texts(LsTrainer *t, LsError *e)
     return true;
 }
 
+/* What the data say of themselves: from the checkpoint, else from the training data, else from
+ * those to evaluate on. */
+static bool settle_facts(LsTrainer *t, LsError *e)
+{
+    LsDataset *const data[] = {&t->feed.train, &t->feed.val};
+    for (int k = 0; k < 2; k++)
+        if (data[k]->p && t->place.facts == NULL && !ls_facts_of(data[k], &t->place.facts, e))
+            return false;
+    for (int k = 0; k < 2; k++)
+        if (data[k]->p && !ls_facts_apply(data[k], t->place.facts, e))
+            return false;
+    return true;
+}
+
 static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
@@ -331,7 +346,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         || (o->save && !ls_saver_open(&t->saves.saver, o->save, o->keep_last, saves(t), e))
         || (o->init_from
             && !ls_init_from(&t->memory, o->init_from, o->init_strict, stderr, e))
-        || !resume(t, &resumed, e) || !number_texts(t, e)
+        || !resume(t, &resumed, e) || !number_texts(t, e) || !settle_facts(t, e)
         || !ls_validation_open(t, resumed, e) || !ls_scored_open(t, e)
         || !open_augmenter(t, workers, e) || !open_loader(t, workers, e) || !open_pool(t, e)
         || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
@@ -387,6 +402,6 @@ void ls_trainer_close(LsTrainer *t, LsError *e)
     ls_dataset_close(&t->feed.train);
     ls_dataset_close(&t->feed.val);
     ls_memory_close(&t->memory);
-    ls_privacy_free(&t->place.ledger);
+    ls_place_free(&t->place);
     ls_saver_close(&t->saves.saver);
 }

@@ -17,7 +17,7 @@
 static bool continues_split(const LsTrainer *t, LsError *e)
 {
     const LsHabits *was = &t->place.habits;
-    const LsHoldOut *is = &t->feed.train.part;
+    const LsHoldOut *is = &t->feed.train.held_out;
     if (was->held == is->held && (is->held == 0 || was->held_of == is->all))
         return true;
     if (was->held == 0)
@@ -61,8 +61,8 @@ bool ls_validation_open(LsTrainer *t, bool resumed, LsError *e)
     }
     if (resumed && !continues_split(t, e))
         return false;
-    h->held = f->train.part.held;
-    h->held_of = h->held > 0 ? f->train.part.all : 0;
+    h->held = f->train.held_out.held;
+    h->held_of = h->held > 0 ? f->train.held_out.all : 0;
     return true;
 }
 

@@ -399,6 +399,45 @@ row "dp" --batch 10 "--samples 1000 --epochs 2 $PASSES" 20
 row "dp" --epochs 2 "--samples 1000 --batch 10 $PASSES" 3
 row "dp" --json - "$DP --noise 1"
 
+# ---- data sets
+PICTURES=$(cd "$(dirname "$0")/../data/pictures" && pwd)
+printf 'a,b,c\n1,red,x\n2,blue,y\n,red,x\n' >t.csv
+printf 'to be, or not to be' >t.txt
+printf '01234567' >t.bin
+printf '{"input_ids": [1, 2]}\n{"input_ids": [3]}\n{"input_ids": [4]}\n' >t.jsonl
+mkdir bad
+cp "$PICTURES/photos/0.png" bad
+: >bad/1.png
+TABLE="pack t.csv -o new/f -q --missing mean"
+"$LOWERSET" data pack t.csv -o like.lsd -q --missing mean --leave-out a
+row "data" --label-column c "$TABLE" a
+row "data" --categories a "$TABLE"
+row "data" --leave-out a "$TABLE"
+row "data" --one-hot - "$TABLE"
+row "data" --missing 7 "pack t.csv -o new/f -q" mean
+row "data" --like like.lsd "$TABLE"
+row "data" --input-name n "$TABLE"
+row "data" --label-name n "$TABLE --label-column c"
+row "data" --text characters "pack t.txt -o new/f -q"
+row "data" --raw uint32 "pack t.bin -o new/f -q"
+row "data" --length 5 "pack t.jsonl -o new/f -q"
+row "data" --pack - "pack t.jsonl -o new/f -q"
+row "data" --output new/f "pack t.txt -q"
+row "data" --quiet - "pack t.txt -o new/f"
+row "data" --json - "show like.lsd"
+row "data" --check - "show like.lsd"
+if "$LOWERSET" data pack "$PICTURES/photos" -o photos.lsd -q; then
+    PHOTOS="pack $PICTURES/photos -o new/f -q"
+    row "data" --size 4 "$PHOTOS" 3x5
+    row "data" --crop 2 "$PHOTOS" 2x3
+    row "data" --channels 1 "$PHOTOS"
+    row "data" --masks "$PICTURES/masks" "$PHOTOS"
+    row "data" --skip-bad - "pack bad -o new/f -q"
+    row "data" --threads 1 "$PHOTOS --json" 2
+else
+    for o in size crop channels masks skip-bad threads; do echo "data --$o" >>rows; done
+fi
+
 row "calibrate" --threads 1 "--quick -o new/f" 2
 row "calibrate" --verbose - "--quick -o new/f"
 row "calibrate" --output new/f "--quick"
