@@ -40,8 +40,8 @@ def row(build, folder, net):
 def main():
     build = pathlib.Path(sys.argv[1])
     names = sys.argv[2].split(",") if len(sys.argv) > 2 else list(NETS)
-    print("| network | batch | whole: least MiB, overhead | in parts | no plan of these parts below "
-          "| parts |\n|---|---|---|---|---|---|")
+    print("| network | batch | whole: least MiB, overhead | in parts | no plan of these parts "
+          "below | parts |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for net in names:
             row(build, folder, net)

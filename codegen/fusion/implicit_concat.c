@@ -45,7 +45,8 @@ static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
             return false;
         at = ls_in(g, n, k).i == v.i ? k : at;
     }
-    if (f == NULL || f->states > 0 || !ls_shape_same(&f->space, ls_shape(g, v)) || (f->first > 0 && f->first == at))
+    if (f == NULL || f->states > 0 || !ls_shape_same(&f->space, ls_shape(g, v))
+        || (f->first > 0 && f->first == at))
         return false;
     return ls_innermost(&f->space, f->layout) == g->node[g->value[v.i].def.i].attr.axis.axis
         && (f->layout == g->value[v.i].layout || ls_layout_free(&f->space));

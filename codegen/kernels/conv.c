@@ -241,7 +241,8 @@ bool ls_conv_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t 
     const LsNode *node = &g->node[n.i];
     const LsConvGeo d = ls_geo_of_weights(g, n, t->real_bytes, direct_rate(g, n, t));
     *parts = d.chunk > 0 ? 0 : d.splits;
-    *points = d.chunk > 0 ? LS_WINO_POINTS * d.cin * d.cout : ls_count(ls_shape(g, ls_out(g, n, 0)));
+    *points = d.chunk > 0 ? LS_WINO_POINTS * d.cin * d.cout
+                          : ls_count(ls_shape(g, ls_out(g, n, 0)));
     const int64_t places = d.chunk > 0 ? ls_geo_wino_tiles(&d) / d.images
                                        : ls_geo_positions(&d) / d.images;
     if (places < (d.chunk > 0 ? LS_WINO_IMAGE : LS_DW_IMAGE))

@@ -339,7 +339,8 @@ void ls_body_count(const LsBody *b)
                      "const int64_t all = run->valid, valid = ls_most(all - %" PRId64
                      ", 0);\n(void)all, (void)valid;", b->node->tile.first);
     else if (any)
-        ls_emit_line(b->k->e, "const int64_t all = run->valid, valid = all;\n(void)all, (void)valid;");
+        ls_emit_line(b->k->e,
+                     "const int64_t all = run->valid, valid = all;\n(void)all, (void)valid;");
 }
 
 /* The scalar $a of such a statement: what it is for a full batch, for the samples that count. */

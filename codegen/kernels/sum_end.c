@@ -1,6 +1,6 @@
-/* codegen/kernels/sum_end.c -- the results of sums whose parts nodes of some samples each have left:
- * SUM_END as the second part of codegen/kernels/reduce.c makes them, CONV_DW_END as the last one of
- * codegen/kernels/conv.c. */
+/* codegen/kernels/sum_end.c -- the results of sums whose parts nodes of some samples each have
+ * left: SUM_END as the second part of codegen/kernels/reduce.c makes them, CONV_DW_END as the last
+ * one of codegen/kernels/conv.c. */
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/kernels/loop_nest.h"
 #include "compiler/passes/fuse.h"

@@ -43,7 +43,8 @@ void ls_tile_order(LsCtx *cx, LsGraph *g)
         at[i] = (Place){.tile = tile_of(node), .node = i};
         for (int k = 0; k < node->nin; k++) {
             const uint32_t def = g->value[ls_in(g, (LsNodeId){i}, k).i].def.i;
-            const uint32_t level = at[def].level + (def != 0 && at[def].tile >= 0 && at[i].tile < 0);
+            const bool above = def != 0 && at[def].tile >= 0 && at[i].tile < 0;
+            const uint32_t level = at[def].level + above;
             at[i].level = level > at[i].level ? level : at[i].level;
         }
         last = at[i].level > last ? at[i].level : last;

@@ -2,7 +2,14 @@
 #ifndef LS_CODEGEN_TILING_TILE_REGION_H
 #define LS_CODEGEN_TILING_TILE_REGION_H
 
-#include "codegen/tiling/tile_samples.h"
+#include "codegen/emit/target.h"
+#include "compiler/ir/diag.h"
+#include "compiler/ir/graph.h"
+
+typedef struct LsTiling {
+    int64_t tiles;              /* of the samples of a batch, about equal; 0, 1: none */
+    int64_t least;              /* bytes of values that are tiled */
+} LsTiling;
 
 typedef struct LsTileRegion {
     const LsGraph *g;

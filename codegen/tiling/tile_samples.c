@@ -4,7 +4,6 @@
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
 #include "codegen/tiling/tile_order.h"
-#include "codegen/tiling/tile_region.h"
 #include "compiler/ir/rewrite.h"
 
 enum { LS_PART_OPERANDS = 64 };         /* most operands of a FUSED node that is tiled */

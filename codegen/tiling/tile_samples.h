@@ -9,13 +9,7 @@
 #ifndef LS_CODEGEN_TILING_TILE_SAMPLES_H
 #define LS_CODEGEN_TILING_TILE_SAMPLES_H
 
-#include "codegen/emit/target.h"
-#include "compiler/ir/graph.h"
-
-typedef struct LsTiling {
-    int64_t tiles;              /* of the samples of a batch, about equal; 0, 1: none */
-    int64_t least;              /* bytes of values that are tiled */
-} LsTiling;
+#include "codegen/tiling/tile_region.h"
 
 /* Returns the number of nodes that were tiled; 0: the graph is as before. */
 uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsTiling *o);

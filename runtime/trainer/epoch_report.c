@@ -62,9 +62,9 @@ static void say_means(const LsTrainer *t)
             t->o.schedule, t->threads, t->threads == 1 ? "" : "s");
     if (t->group.comm != NULL)
         fprintf(stderr, " in each of %d processes", t->group.comm->size);
-    fprintf(stderr, "; %s", ls_bytes_text(ls_memory_total(t->p, t->group.count), have));
+    fprintf(stderr, "; %s", ls_progress_bytes(ls_memory_total(t->p, t->group.count), have));
     if (t->p->bytes.budget > 0)
-        fprintf(stderr, " of a budget of %s", ls_bytes_text(t->p->bytes.budget, asked));
+        fprintf(stderr, " of a budget of %s", ls_progress_bytes(t->p->bytes.budget, asked));
     fprintf(stderr, "\n");
 }
 

@@ -32,7 +32,7 @@ void ls_progress_open(LsProgress *g, const char *mode, int64_t bytes, int64_t bu
         g->mode = LS_PROGRESS_PLAIN;
 }
 
-char *ls_bytes_text(int64_t bytes, char text[32])
+char *ls_progress_bytes(int64_t bytes, char text[32])
 {
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double v = (double)bytes;
@@ -145,8 +145,8 @@ void ls_progress_show(LsProgress *g, const LsProgressAt *at)
         return;
     measure_rate(g, now, at->done);
     time_text(g->rate > 0 ? (double)at->left / g->rate : 0, left);
-    ls_bytes_text(g->bytes, have);
-    ls_bytes_text(g->budget, asked);
+    ls_progress_bytes(g->bytes, have);
+    ls_progress_bytes(g->budget, asked);
     snprintf(right, sizeof right, "%" PRId64 "/%" PRId64 " loss %.4g%s %s %s%s%s ETA %s",
              at->done, at->of, at->loss, range_text(at, range),
              speed_text(g, at, speed), have, g->budget ? "/" : "",

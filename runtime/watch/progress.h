@@ -35,6 +35,6 @@ void ls_progress_show(LsProgress *g, const LsProgressAt *at);
 /* Clears the bar, before other output. */
 void ls_progress_clear(LsProgress *g);
 /* "1.9 GiB"; returns text. */
-char *ls_bytes_text(int64_t bytes, char text[32]);
+char *ls_progress_bytes(int64_t bytes, char text[32]);
 
 #endif

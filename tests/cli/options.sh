@@ -112,6 +112,7 @@ row() {
 cp "$FIXTURES/mlp/data.npz" data.npz
 cp "$FIXTURES/mlp/ref.npz" ref.npz
 cp "$FIXTURES/cnn/ts.onnx" cnn.onnx
+"$LOWERSET" model cnn --size=12 --width=4 --batch=2 -o zoo.onnx >/dev/null
 cp "$FIXTURES/../../data/faults/statistics-parts/covariance.onnx" mixed.onnx
 cp "$FIXTURES/gpt_tied/ts.onnx" gpt.onnx
 cp "$FIXTURES/../../data/inputs/wave3/adapters/mlp_patterns/base.onnx" lora.onnx
@@ -193,7 +194,7 @@ row "inspect" --lora r=2:a lora.onnx
 row "inspect" --adapter adapter lora.onnx
 row "inspect" --quantize-frozen nf4:a "lora.onnx --lora r=2:a"
 row "$BUILD" --head-chunks 2 "$NET"
-row "$BUILD" --tiles 2@1KiB "$CNN"
+row "$BUILD" --tiles 2@1B "zoo.onnx $EFFORT"
 row "$BUILD" --segments - "gpt.onnx --batch 2 $EFFORT"
 row "$BUILD" --bn frozen "$CNN"
 row "$BUILD" --drop-bias - "normed.onnx --batch 2 --plan-effort 1"

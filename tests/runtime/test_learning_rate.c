@@ -94,10 +94,10 @@ END_TEST
 START_TEST(sizes_are_written_in_binary_units)
 {
     char text[32];
-    ck_assert_str_eq(ls_bytes_text(512, text), "512 B");
-    ck_assert_str_eq(ls_bytes_text(1536, text), "1.5 KiB");
-    ck_assert_str_eq(ls_bytes_text((int64_t)2 << 30, text), "2.0 GiB");
-    ck_assert_str_eq(ls_bytes_text(700000000, text), "668 MiB");
+    ck_assert_str_eq(ls_progress_bytes(512, text), "512 B");
+    ck_assert_str_eq(ls_progress_bytes(1536, text), "1.5 KiB");
+    ck_assert_str_eq(ls_progress_bytes((int64_t)2 << 30, text), "2.0 GiB");
+    ck_assert_str_eq(ls_progress_bytes(700000000, text), "668 MiB");
 }
 END_TEST
 
