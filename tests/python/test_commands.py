@@ -79,7 +79,8 @@ class Options(unittest.TestCase):
                                  said_by("help", "--table").splitlines()} - {"model"}
         text = "".join(said_by("help", command) for command in commands_with_options)
         # The name, and what stands for the value, if any.
-        rows = re.findall(r"^ {2,6}(?:-\w, +)?(--?[a-z0-9-]+)((?: \S+|\[\S+)?) *(?: {2}|$)", text, re.M)
+        rows = re.findall(r"^ {2,6}(?:-\w, +)?(--?[a-z0-9-]+)((?: \S+|\[\S+)?) *(?: {2}|$)",
+                          text, re.M)
         flags = {name for name, value in rows if value == ""}
         self.assertEqual({name for name, _ in rows} & names, names)
         self.assertEqual({f"--{name}" for name in _program._FLAGS}
