@@ -131,7 +131,7 @@ static void copy_rest(LsRewrite *r, LsNodeId n, const Move *m)
         kept[nout++] = ls_out(r->from, n, k);
     }
     if (nout > 0)
-        ls_rewrite_append(r, LS_OP_FUSED, nin, in, nout, kept, &(LsAttr){.fused = {to}});
+        ls_rewrite_append(r, LS_OP_FUSED, nin, in, nout, kept, &(LsAttr){.fused = {.body = to}});
 }
 
 static bool visit(LsRewrite *r, LsNodeId n)

@@ -68,7 +68,7 @@ static void join(LsRewrite *r, const Search *s, LsNodeId mean)
     const LsGraph *g = r->from;
     LsValueId x = ls_in(g, mean, 0);
     LsValueId of[] = {ls_out(g, mean, 0), ls_out(g, (LsNodeId){s->var_of[mean.i]}, 0)};
-    LsAttr attr = {.fused = {joined_body(r->cx->arena, ls_body_of(g, mean))}};
+    LsAttr attr = {.fused = {.body = joined_body(r->cx->arena, ls_body_of(g, mean))}};
     ls_rewrite_append(r, LS_OP_FUSED, 2, (LsValueId[]){x, x}, 2, of, &attr);
 }
 

@@ -39,8 +39,8 @@ static LsGraph body_graph(const LsKernelText *k)
     g.node = ls_arena_alloc(g.arena, 2, sizeof *g.node);
     g.nnode = 2;
     g.node[1] = (LsNode){.op = LS_OP_FUSED, .in = node->in + (uint32_t)node->computed->first,
-                         .nin = (uint16_t)(node->nin - node->computed->first),
-                         .attr = {.fused = {node->computed->body}}};
+                         .nin = (uint16_t)(node->nin - node->computed->first), .tile = node->tile,
+                         .attr = {.fused = {.body = node->computed->body}}};
     return g;
 }
 

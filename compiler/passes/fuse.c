@@ -326,7 +326,7 @@ static bool emit_group(LsRewrite *r, LsNodeId t)
         add_statement(f, m, k, b);
     }
     ls_rewrite_append(r, LS_OP_FUSED, b->nin, b->in, b->nout, b->old_out,
-                      &(LsAttr){.fused = {fused}});
+                      &(LsAttr){.fused = {.body = fused}});
     return true;
 }
 

@@ -119,7 +119,7 @@ static void append_split(LsRewrite *r, const Split *s, LsNodeId n)
         }
     }
     s->image[n.i] = ls_rewrite_append(r, LS_OP_FUSED, node->nin, g->operand + node->in, nout, old,
-                                      &(LsAttr){.fused = {f}});
+                                      &(LsAttr){.fused = {.body = f}});
 }
 
 static bool visit(LsRewrite *r, LsNodeId n)

@@ -68,7 +68,7 @@ static Value value_new(Rig *r, LsShape shape, LsLayout layout, int axis)
     x.in[4] = x.in[5] = rig_literal(r, 2);
     if (shape.rank == 4 && shape.dim[3] > 1)
         value_inset(r, &x, shape);
-    LsNodeId n = rig_node(r, LS_OP_FUSED, BODY_IN, x.in, 1, &(LsAttr){.fused = {x.body}});
+    LsNodeId n = rig_node(r, LS_OP_FUSED, BODY_IN, x.in, 1, &(LsAttr){.fused = {.body = x.body}});
     x.v = rig_result(r, n, 0, LS_REAL, layout, shape);
     return x;
 }

@@ -186,7 +186,7 @@ static LsShape reduced(const LsShape *space, uint32_t axes)
 
 static LsNodeId fused(Rig *r, Body *b, size_t nin, const LsValueId in[], int nout, LsType type)
 {
-    LsNodeId n = rig_node(r, LS_OP_FUSED, nin, in, nout, &(LsAttr){.fused = {&b->f}});
+    LsNodeId n = rig_node(r, LS_OP_FUSED, nin, in, nout, &(LsAttr){.fused = {.body = &b->f}});
     for (int y = 0; y < nout; y++) {
         LsShape s = b->out[y].reduce ? reduced(&b->f.space, b->f.axes) : b->f.space;
         if (b->out[y].length > 0)

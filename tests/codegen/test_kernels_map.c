@@ -75,7 +75,8 @@ static void add_rows(Rig *r, LsOpCode *op, LsType type, const LsValueId in[])
         b->out[b->f.nstmt].stmt = b->f.nstmt;
         b->f.nstmt++;
     }
-    LsNodeId n = rig_node(r, LS_OP_FUSED, OPERANDS, in, b->f.nstmt, &(LsAttr){.fused = {&b->f}});
+    LsNodeId n = rig_node(r, LS_OP_FUSED, OPERANDS, in, b->f.nstmt,
+                          &(LsAttr){.fused = {.body = &b->f}});
     for (int k = 0; k < b->f.nstmt; k++)
         rig_result(r, n, k, b->stmt[k].type, LS_ROW, SHAPE(POINTS));
 }
