@@ -64,6 +64,11 @@ static bool fits(LsMetrics *m, LsMetricBit bit, const char *name, int64_t bytes,
                       name, (double)bytes * 0x1p-20, (double)ROOM * 0x1p-20);
 }
 
+static int64_t label_bytes(const LsMetrics *m)
+{
+    return ls_tensor_bytes(&m->g->p->input[m->label].t, m->g->p->real_bytes);
+}
+
 static bool allocate(LsMetrics *m, const LsDataset *data, LsError *e)
 {
     const bool bits = m->task == LS_TASK_BITS;
@@ -75,6 +80,7 @@ static bool allocate(LsMetrics *m, const LsDataset *data, LsError *e)
         return false;
     m->copy = calloc((size_t)one(&m->watch->t) + 1, sizeof(double));
     m->row = calloc(columns + 1, sizeof *m->row);
+    m->labels = malloc((size_t)label_bytes(m) + 1);
     if (members(m) > 0)
         m->mean = calloc((size_t)one(&m->watch->t) + 1, sizeof *m->mean);
     if (m->task == LS_TASK_VALUES)
@@ -85,7 +91,7 @@ static bool allocate(LsMetrics *m, const LsDataset *data, LsError *e)
         m->confusion = calloc(columns * columns, sizeof *m->confusion);
     if (m->chosen & LS_METRIC_AUROC)
         m->curve = ls_curve_new(curves(m), rows, bits);
-    if (!m->copy || !m->row || (members(m) > 0 && !m->mean) || !(m->column || m->count)
+    if (!m->copy || !m->row || !m->labels || (members(m) > 0 && !m->mean) || !(m->column || m->count)
         || ((m->chosen & LS_METRIC_CONFUSION) && !m->confusion)
         || ((m->chosen & LS_METRIC_AUROC) && !m->curve))
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --metrics");
@@ -113,6 +119,7 @@ void ls_metrics_close(LsMetrics *m)
     free(m->column);
     free(m->copy);
     free(m->row);
+    free(m->labels);
     free(m->mean);
     ls_curve_free(m->curve);
     *m = (LsMetrics){0};
@@ -297,9 +304,10 @@ static void look_at_elements(LsMetrics *m, const char *label)
 static void look(LsMetrics *m)
 {
     const LsTensor *t = &m->g->p->input[m->label].t;
-    const char *label = ls_engine_view(m->g, t->at, ls_tensor_bytes(t, m->g->p->real_bytes));
+    const char *label = ls_engine_view(m->g, t->at, label_bytes(m));
     if (label == NULL)
         return;
+    label = memcpy(m->labels, label, (size_t)label_bytes(m));
     if (m->task == LS_TASK_CLASSES)
         look_at_classes(m, label);
     else

@@ -69,6 +69,7 @@ typedef struct LsMetrics {
     /* room */
     char *copy;                 /* of the watched value, without gaps */
     double *row;                /* of one position */
+    char *labels;               /* of a batch: on a device the next view takes the memory of one */
     double *mean;               /* of an ensemble: [positions][columns] or [positions] */
 } LsMetrics;
 

@@ -278,7 +278,7 @@ START_TEST(a_model_of_more_than_2_gib_becomes_two_files)
     p.file.bytes = (size_t)INT32_MAX + 1;
     ck_assert(ls_export_is_large(&p, LS_DT_REAL));
     ck_assert(!ls_export_is_large(&p, LS_DT_F16));
-    p.file.bytes = (size_t)INT32_MAX + ((size_t)2 << 30) - (1 << 16);
+    p.file.bytes = (size_t)INT32_MAX + ((size_t)2 << 30) - (3 << 20);
     ck_assert(!ls_export_is_large(&p, LS_DT_BF16));
     p.file.bytes++;
     ck_assert(ls_export_is_large(&p, LS_DT_BF16));

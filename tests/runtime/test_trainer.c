@@ -340,7 +340,7 @@ START_TEST(exporting_patches_the_weights_and_nothing_else)
     LsError e = {0};
     float w[TM * TF];
     make_data(4);
-    MUST(0, "--data data.npz --steps 3 --dump d.npz --export trained.onnx");
+    MUST(0, "--data data.npz --steps 3 --dump d.npz --export trained.onnx --no-export-notes");
     ck_assert(ls_file_map(&f, "trained.onnx", &e));
     ck_assert_uint_eq(f.size, TINY_ONNX);
     memcpy(w, f.data + TINY_W, sizeof w);

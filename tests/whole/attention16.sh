@@ -26,7 +26,7 @@ ran() {
     program=$1
     shift
     "./$program" --data synthetic:12 --no-shuffle --steps 4 --lr 0.1 --progress none \
-        --export "$program.out.onnx" "$@" >said 2>&1 || fail "$program $*"
+        --no-export-notes --export "$program.out.onnx" "$@" >said 2>&1 || fail "$program $*"
 }
 dumped() {
     "./$1" --data synthetic:12 --no-shuffle --steps 1 --lr 0.1 --progress none \

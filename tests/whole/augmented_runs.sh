@@ -45,7 +45,8 @@ ran() {
     name=$1 program=$2
     shift 2
     rm -f log
-    "./$program" "$@" --lr 0.05 --progress none --log log --export "$name.onnx" >said 2>&1 \
+    "./$program" "$@" --lr 0.05 --progress none --log log --no-export-notes \
+        --export "$name.onnx" >said 2>&1 \
         || fail "$program $*"
     grep -o '"loss":[^,}]*' log >"$name.losses"
 }

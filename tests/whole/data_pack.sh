@@ -99,8 +99,17 @@ code=0
     || fail "another class: $(cat err)"
 code=0
 ./n --data m.lsd >out 2>err || code=$?
-[ "$code" = 8 ] && grep -q "its pictures are 3x8x12, but input 'x' takes 3x16x16" err \
+[ "$code" = 8 ] && grep -q "does not fit input 'label'" err || fail "a map as a class: $(cat err)"
+# Pictures of another size: a part of each, where --augment says which.
+pack photos -o big.lsd --size 20
+code=0
+./n --data big.lsd >out 2>err || code=$?
+[ "$code" = 2 ] && grep -q "is 20x20 in the data, and the program takes 16x16; --augment" err \
     || fail "another size: $(cat err)"
+./n --data big.lsd --augment crop=2 --epochs 1 >out 2>err || fail "another size: $(cat err)"
+code=0
+./n --data a.lsd+big.lsd --augment crop=2 --epochs 1 >out 2>err || code=$?
+[ "$code" = 8 ] && grep -q "have another shape than in" err || fail "two sizes: $(cat err)"
 # Several files are one, by + and by a pattern: the same samples, the same bits.
 mkdir parts
 pack photos/../photos -o parts/1.lsd --size 16
