@@ -236,7 +236,8 @@ def processes(here):
     ms = here.pair(["one", *end], ["two", *end], clock=True)
     for program in ("one", "two"):
         run([f"./{program}", "--data", "synthetic:64", "--progress", "none", "--steps", "3",
-             "--epochs", "3", "--export", f"{program}.onnx", *end], here.folder)
+             "--epochs", "3", "--no-export-notes", "--export", f"{program}.onnx", *end],
+            here.folder)
     same = here.same("one.onnx", "two.onnx")
     return [Row("one process of one thread", "`--ranks 2`", ms, (one, two),
                 "ms of the clock, MiB of each process; there is no DataParallel of one process; "

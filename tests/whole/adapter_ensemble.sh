@@ -124,5 +124,5 @@ sed 's/"r":[^0-9]*2/"r": 3/' all/1/adapter_config.json >other/adapter_config.jso
 cp all/1/adapter_model.safetensors other
 refused "says otherwise than that of" lower --adapter all/0,other --ensemble 2
 refused "numbered from 0 to 2" ./many --data synthetic:14 --export-adapter x --export-member 3
-refused "neither is given" ./many --data synthetic:14 --export-member 1
+refused "none is given" ./many --data synthetic:14 --export-member 1
 echo "$n members have the bits of programs of their own"
