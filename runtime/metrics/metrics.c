@@ -91,7 +91,8 @@ static bool allocate(LsMetrics *m, const LsDataset *data, LsError *e)
         m->confusion = calloc(columns * columns, sizeof *m->confusion);
     if (m->chosen & LS_METRIC_AUROC)
         m->curve = ls_curve_new(curves(m), rows, bits);
-    if (!m->copy || !m->row || !m->labels || (members(m) > 0 && !m->mean) || !(m->column || m->count)
+    if (!m->copy || !m->row || !m->labels || (members(m) > 0 && !m->mean)
+        || !(m->column || m->count)
         || ((m->chosen & LS_METRIC_CONFUSION) && !m->confusion)
         || ((m->chosen & LS_METRIC_AUROC) && !m->curve))
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --metrics");
