@@ -29,6 +29,8 @@ trained() {
         || { cat "$name.said"; fail "the program of $*"; }
 }
 passed=0
+# Sanitized programs take several times as long: a few of the cases.
+few() { [ -n "${LS_SANITIZED-}" ]; }
 # same MODEL PARTS OPTION...: an epoch ends with a short batch
 same() {
     model=$1 parts=$2
@@ -43,19 +45,19 @@ same() {
 }
 samples=17
 on="--batch 7 --bn train --dropout on"
-same small.onnx "2@16KiB 3@16KiB 7@16KiB 5@1B" $on
+few || same small.onnx "2@16KiB 7@16KiB 5@1B" $on
 same small.onnx "3@16KiB" $on --budget min
-same small.onnx "3@16KiB" $on --no-alternatives --no-inplace
-same small.onnx "3@16KiB" $on --precision f64
+few || same small.onnx "3@16KiB" $on --no-alternatives --no-inplace
+few || same small.onnx "3@16KiB" $on --precision f64
 samples=20
-same small.onnx "2@16KiB" --batch 6 --bn train --dropout on --microbatches 2 --ema 0.9
+few || same small.onnx "2@16KiB" --batch 6 --bn train --dropout on --microbatches 2 --ema 0.9
 same small.onnx "3@16KiB" --batch 6 --bn train --dropout off --accumulate 2 --clip-norm 1 \
     --optimizer adamw
-same small.onnx "2@16KiB" --batch 8 --bn train --dropout off --ranks 2
+few || same small.onnx "2@16KiB" --batch 8 --bn train --dropout off --ranks 2
 samples=8
 same unet.onnx "2@64KiB" --batch 3
-same unet.onnx "3@128KiB" --batch 3 --budget min
-same resnet.onnx "2@100KiB" --batch 3 --budget 60%
+few || same unet.onnx "3@128KiB" --batch 3 --budget min
+few || same resnet.onnx "2@100KiB" --batch 3 --budget 60%
 samples=17
 
 # ---- evaluation is in parts, too ----
