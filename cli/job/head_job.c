@@ -24,12 +24,8 @@ static bool may_have_chunks(const LsJob *job, const LsBudget *b)
 /* The same job with so many chunks; false: its head has none. */
 static bool load_chunks(LsJob *to, const LsJob *job, int64_t chunks, FILE *quiet)
 {
-    if (ls_job_start(to, job->options, job->pipeline.import.weightless) != 0)
+    if (!ls_job_start_like(to, job, quiet))
         return false;
-    to->cx.log = quiet;
-    to->unproven = job->unproven;
-    to->compare = job->compare;
-    to->pipeline.dump = NULL;
     to->pipeline.head.chunks = chunks;
     to->pipeline.head.strict = true;
     return ls_job_load_model(to) == 0;
@@ -45,14 +41,6 @@ static int64_t total(LsJob *job)
 static int64_t least(const LsJob *job)
 {
     return ls_job_fixed_bytes(job) + job->report.least * ls_job_process(job).arenas;
-}
-
-void ls_job_take(LsJob *job, LsJob *other)
-{
-    other->before = job->cx.arena;
-    other->cx.log = job->cx.log;
-    other->cx.nwarning += job->cx.nwarning;
-    *job = *other;
 }
 
 static void tell(LsJob *job)

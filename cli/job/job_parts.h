@@ -24,6 +24,8 @@ bool ls_job_plan_chunks(LsJob *job, const LsBudget *b, bool planned);
  * whose large values are tiled (codegen/tiling/tile_samples.h). */
 bool ls_job_plan_tiles(LsJob *job, const LsBudget *b, bool planned);
 
+/* Starts another job of the same options and settings, whose words go to `quiet`. */
+bool ls_job_start_like(LsJob *to, const LsJob *job, FILE *quiet);
 /* *job becomes the other one, which stays where it is: others point to its machine's name. */
 void ls_job_take(LsJob *job, LsJob *other);
 

@@ -1,6 +1,6 @@
 /* cli/job/job_start.c -- sets up a job from its options: the target, the machine that gives costs,
  * and the chooser of convolution engines. */
-#include "cli/job/job.h"
+#include "cli/job/job_parts.h"
 
 #include "cli/job/machine_choice.h"
 #include "codegen/cuda/conv_plan.h"
@@ -150,6 +150,27 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
     if (code == 0)
         code = ls_options_tiling(o, &job->tiling.tiles, &job->tiling.least);
     return code;
+}
+
+bool ls_job_start_like(LsJob *to, const LsJob *job, FILE *quiet)
+{
+    if (ls_job_start(to, job->options, job->pipeline.import.weightless) != 0)
+        return false;
+    to->cx.log = quiet;
+    to->unproven = job->unproven;
+    to->compare = job->compare;
+    to->pipeline.dump = NULL;
+    to->pipeline.head = job->pipeline.head;
+    to->tiling = job->tiling;
+    return true;
+}
+
+void ls_job_take(LsJob *job, LsJob *other)
+{
+    other->before = job->cx.arena;
+    other->cx.log = job->cx.log;
+    other->cx.nwarning += job->cx.nwarning;
+    *job = *other;
 }
 
 void ls_job_end(LsJob *job)

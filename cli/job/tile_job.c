@@ -21,7 +21,7 @@ static bool may_have_tiles(const LsJob *job, const LsBudget *b)
 {
     const LsOptions *o = job->options;
     return !job->graph_file && job->tiling.tiles == 0 && !is_word(job, "off")
-           && job->target.kind == LS_TARGET_CPU && ls_tiles_go_with(o) == NULL
+           && job->target.kind == LS_TARGET_CPU && ls_tiles_exclude(o) == NULL
            && (b->least ? is_word(job, "auto") : b->percent == 0 && b->bytes > 0)
            && o->memory.keep.n + o->memory.forget.n == 0 && o->memory.recompute == NULL
            && o->memory.strategy == NULL;
@@ -54,12 +54,8 @@ static int find_sizes(LsJob *job, int64_t size[MOST_SIZES])
 
 static bool load_tiles(LsJob *to, const LsJob *job, LsTiling tiling, FILE *quiet)
 {
-    if (ls_job_start(to, job->options, job->pipeline.import.weightless) != 0)
+    if (!ls_job_start_like(to, job, quiet))
         return false;
-    to->cx.log = quiet;
-    to->unproven = true;
-    to->pipeline.dump = NULL;
-    to->pipeline.head = job->pipeline.head;
     to->tiling = tiling;
     return ls_job_load_model(to) == 0;
 }
@@ -93,6 +89,7 @@ static void try_tiling(Search *s, LsTiling tiling)
         ls_progress_line(s->job->options, "values of %s or more in %" PRId64 " parts",
                          ls_page_bytes(size, tiling.least), tiling.tiles);
     if (load_tiles(&next, s->job, tiling, s->quiet)) {
+        next.unproven = true;
         const bool fits = ls_job_plan_loaded(&next, s->b);
         const int64_t own = least_of(&next, fits);
         if (own < s->bytes || (fits && !s->found)) {
@@ -131,8 +128,6 @@ static bool take_best(Search *s)
     LsJob *job = s->job, *best = ls_arena_alloc(job->cx.arena, 1, sizeof *best);
     if (s->best.tiles == 0 || !load_tiles(best, job, s->best, s->quiet))
         return false;
-    best->unproven = job->unproven;
-    best->compare = job->compare;
     best->untiled = job->untiled;
     const bool fits = ls_job_plan_loaded(best, s->b);
     ls_job_take(job, best);

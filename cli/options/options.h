@@ -80,7 +80,7 @@ int ls_options_hints(const LsOptions *o, LsHints *hints);
 int ls_options_recompute(const LsOptions *o, LsRecompute *policy);
 /* --tiles=N@SIZE; *tiles 0: nothing, auto or off. */
 /* The option with which tiles do not go, "--ranks"; NULL: there is none. */
-const char *ls_tiles_go_with(const LsOptions *o);
+const char *ls_tiles_exclude(const LsOptions *o);
 int ls_options_tiling(const LsOptions *o, int64_t *tiles, int64_t *least);
 /* Stages of a pipeline: 1 if there is none. */
 static inline int64_t ls_options_stages(const LsOptions *o)

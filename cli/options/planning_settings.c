@@ -77,7 +77,7 @@ int ls_options_hints(const LsOptions *o, LsHints *hints)
     return code;
 }
 
-const char *ls_tiles_go_with(const LsOptions *o)
+const char *ls_tiles_exclude(const LsOptions *o)
 {
     const char *precision = o->machine.precision;
     return o->machine.target != NULL && strcmp(o->machine.target, "cpu") != 0 ? "--target=cuda"
@@ -97,9 +97,9 @@ int ls_options_tiling(const LsOptions *o, int64_t *tiles, int64_t *least)
     *tiles = *least = 0;
     if (text == NULL || strcmp(text, "off") == 0)
         return 0;
-    if (ls_tiles_go_with(o) != NULL) {
+    if (ls_tiles_exclude(o) != NULL) {
         fprintf(stderr, "lowerset: --tiles: parts of samples do not go together with %s: leave one "
-                        "of both out\n", ls_tiles_go_with(o));
+                        "of both out\n", ls_tiles_exclude(o));
         return LS_EXIT_USAGE;
     }
     if (strcmp(text, "auto") == 0)
