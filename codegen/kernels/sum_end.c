@@ -4,10 +4,11 @@
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/kernels/loop_nest.h"
 #include "compiler/passes/fuse.h"
+#include "runtime/kernels/ls_kernel_sizes.h"
 
 #include <inttypes.h>
 
-enum { COLUMNS = 64, LS_SUM_UNIT = 1024 };      /* results of a unit */
+enum { COLUMNS = 64 };          /* results of a unit */
 
 /* Elements that make one result, as text. */
 static const char *count(const LsKernelText *k)

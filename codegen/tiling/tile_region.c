@@ -40,7 +40,7 @@ static bool fused_fits(const LsTileRegion *r, LsNodeId n)
     const LsNode *node = &r->g->node[n.i];
     const LsFused *f = node->attr.fused.body;
     if (f->space.dim[0] != r->samples || f->space.rank < 2 || f->first > 0 || f->njoined > 0
-        || f->ninset > 0 || node->nin > 64 || node->nout > LS_MAX_OUT)
+        || f->ninset > 0 || node->nin > LS_TILE_OPERANDS || node->nout > LS_MAX_OUT)
         return false;
     for (int s = 0; s < f->nstmt; s++)
         if (f->stmt[s].attr.scalar.parts > 1

@@ -11,6 +11,8 @@ typedef struct LsTiling {
     int64_t least;              /* bytes of values that are tiled */
 } LsTiling;
 
+enum { LS_TILE_OPERANDS = 64 };         /* most operands of a FUSED node that is tiled */
+
 typedef struct LsTileRegion {
     const LsGraph *g;
     const LsTarget *target;

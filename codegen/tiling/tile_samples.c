@@ -6,8 +6,6 @@
 #include "codegen/tiling/tile_order.h"
 #include "compiler/ir/rewrite.h"
 
-enum { LS_PART_OPERANDS = 64 };         /* most operands of a FUSED node that is tiled */
-
 typedef struct Tiler {
     LsTileRegion r;
     LsValueId *tile;            /* by (value, tile): of a result, or a slice of another value */
@@ -98,7 +96,7 @@ static void set_state(LsRewrite *r, Tiler *s, LsNodeId to, int k, LsValueId of, 
 /* What one node of a tile makes: some results of a node, by the operands that these need. */
 typedef struct Part {
     const LsFused *body;        /* of a FUSED node */
-    int operand[LS_PART_OPERANDS], nin;     /* by operand: of the node */
+    int operand[LS_TILE_OPERANDS], nin;     /* by operand: of the node */
     int result[LS_MAX_OUT], nout;           /* by result: of the node */
 } Part;
 

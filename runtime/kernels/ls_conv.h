@@ -370,8 +370,6 @@ LS_SHARED_FN real ls_conv_dw_squares(const LsConv *d, LsSource dy, LsSource x, i
     return ls_squares_of(tile, b.n, b.m, b.n);
 }
 
-enum { LS_SUM_UNIT = 1024 };    /* elements of the result */
-
 /* to[i] = sum of part[s * n + i], in the order of s. */
 LS_SHARED_FN void ls_sum_parts(real *to, const real *part, int64_t n, int64_t parts, int64_t lo,
                                int64_t hi)

@@ -18,6 +18,7 @@ enum {
                                              * 6 */
     LS_DW_ROWS = 224,           /* result channels of a block of the weight gradient */
     LS_DW_DEPTH = 192,          /* positions of a block of its sum, at most */
+    LS_SUM_UNIT = 1024,         /* elements of it that a unit adds up of its parts */
     LS_DW_IMAGE = 512,          /* least positions of an image at whose end a block of the weight
                                  * gradient's sum ends, too */
     LS_DOT16_PITCH = 16,        /* least rows of a panel of bfloat16 factors */
