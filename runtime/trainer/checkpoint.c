@@ -5,8 +5,8 @@
 #include "runtime/base/json_read.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/checkpoint.h"
+#include "runtime/trainer/safetensors_out.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -203,18 +203,11 @@ static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
 
 static bool write_to(LsOut *o, const LsMemory *m, const LsPlace *at, LsError *e)
 {
-    unsigned char length[8] = {0};
-    ls_out_write(o, length, 8);
+    ls_safetensors_begin(o);
     put_header(o, m, at);
-    while (o->at % 8 != 0)
-        ls_out_write(o, " ", 1);
-    for (int k = 0; k < 8; k++)
-        length[k] = (unsigned char)((uint64_t)(o->at - 8) >> 8 * k);
+    ls_safetensors_end_header(o);
     each_part(m, saved(at), put_file, o);
-    ls_out_patch(o, 0, length, 8);
-    if (!ls_memory_ok(m, e))
-        o->err = EIO;           /* so that no incomplete file is left */
-    return ls_out_commit(o, e);
+    return ls_safetensors_commit(o, m, e);
 }
 
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e)

@@ -5,6 +5,7 @@
 #include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/export_values.h"
 #include "runtime/trainer/member_view.h"
+#include "runtime/trainer/safetensors_out.h"
 #include "runtime/trainer/state_floats.h"
 
 #include <errno.h>
@@ -56,21 +57,14 @@ static void put_header(LsOut *o, const LsProgram *p)
 static bool write_tensors(const LsMemory *m, const char *path, LsError *e)
 {
     LsOut o;
-    unsigned char length[8] = {0};
     if (!ls_out_open(&o, path, e))
         return false;
-    ls_out_write(&o, length, 8);
+    ls_safetensors_begin(&o);
     put_header(&o, m->p);
-    while (o.at % 8 != 0)
-        ls_out_write(&o, " ", 1);
-    for (int k = 0; k < 8; k++)
-        length[k] = (unsigned char)((uint64_t)(o.at - 8) >> 8 * k);
+    ls_safetensors_end_header(&o);
     for (uint32_t k = 0; k < m->p->adapters.nentry; k++)
         ls_export_values(&o, m, shown(m->p, m->p->adapters.entry[k].state), LS_DT_REAL);
-    ls_out_patch(&o, 0, length, 8);
-    if (!ls_memory_ok(m, e))
-        o.err = EIO;            /* so that no incomplete file is left */
-    return ls_out_commit(&o, e);
+    return ls_safetensors_commit(&o, m, e);
 }
 
 static bool write_config(const LsProgram *p, const char *path, LsError *e)

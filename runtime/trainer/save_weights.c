@@ -7,8 +7,8 @@
 #include "runtime/ls_unpack.h"
 #include "runtime/trainer/export_values.h"
 #include "runtime/trainer/member_view.h"
+#include "runtime/trainer/safetensors_out.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -85,15 +85,11 @@ static void put_doubles(LsOut *o, const LsMemory *m, const LsStateTensor *s)
 static bool write_weights(const LsMemory *m, bool trained, const char *path, LsError *e)
 {
     LsOut o;
-    unsigned char length[8] = {0};
     if (!ls_out_open(&o, path, e))
         return false;
-    ls_out_write(&o, length, 8);
+    ls_safetensors_begin(&o);
     put_header(&o, m->p);
-    while (o.at % 8 != 0)
-        ls_out_write(&o, " ", 1);
-    for (int k = 0; k < 8; k++)
-        length[k] = (unsigned char)((uint64_t)(o.at - 8) >> 8 * k);
+    ls_safetensors_end_header(&o);
     for (uint32_t k = 0; k < m->p->nstate + m->p->npacked; k++) {
         const LsStateTensor *s = is_written(m->p, k) ? shown(m->p, k, trained) : NULL;
         if (s != NULL && is_wide(m->p, s))
@@ -101,10 +97,7 @@ static bool write_weights(const LsMemory *m, bool trained, const char *path, LsE
         else if (s != NULL)
             ls_export_values(&o, m, s, LS_DT_REAL);
     }
-    ls_out_patch(&o, 0, length, 8);
-    if (!ls_memory_ok(m, e))
-        o.err = EIO;            /* so that no incomplete file is left */
-    return ls_out_commit(&o, e);
+    return ls_safetensors_commit(&o, m, e);
 }
 
 bool ls_save_weights(const LsMemory *m, int64_t member, bool trained, const char *path, LsError *e)
