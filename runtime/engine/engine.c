@@ -244,3 +244,16 @@ bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, int64_t 
         loss->weight = ls_real_at(ls_memory_at(g->m, t->weight), g->p->real_bytes);
     return true;
 }
+
+bool ls_engine_evaluate(LsEngine *g, const LsLoader *l, const LsBatch *b, const LsHook *hook,
+                        int nhook, LsLoss *loss, LsError *e)
+{
+    const LsPhaseTable *t = &g->p->phase.eval;
+    ls_engine_feed(g, l, b);
+    g->run.first = true;
+    g->run.apply = false;
+    g->run.part = g->run.slice = 0;
+    g->run.share = 1;
+    return ls_engine_run(g, t, hook, nhook, e)
+           && ls_engine_loss(g, t, g->slot, b->valid, loss, e);
+}

@@ -30,5 +30,8 @@ bool ls_engine_fed(LsEngine *g, LsError *e);
  * time), over `valid` samples. */
 bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, int64_t valid, LsLoss *loss,
                     LsError *e);
+/* Feeds a batch and runs the evaluation form on it; sets the loss over its samples. */
+bool ls_engine_evaluate(LsEngine *g, const LsLoader *l, const LsBatch *b, const LsHook *hook,
+                        int nhook, LsLoss *loss, LsError *e);
 
 #endif

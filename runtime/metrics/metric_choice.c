@@ -35,10 +35,7 @@ static int64_t one(const LsTensor *t)
 /* Class scores, and a label for each position. */
 static const LsWatch *scores(const LsProgram *p, uint32_t label)
 {
-    const LsWatch *w = NULL;
-    for (uint32_t k = 0; k < p->phase.eval.nwatch; k++)
-        if (strcmp(p->phase.eval.watch[k].key, "logits") == 0)
-            w = &p->phase.eval.watch[k];
+    const LsWatch *w = ls_scores_watched(p);
     if (w == NULL || label == p->ninput)
         return NULL;
     const LsTensor *t = &w->t, *l = &p->input[label].t;

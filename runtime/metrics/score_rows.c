@@ -7,6 +7,14 @@
 #include <math.h>
 #include <string.h>
 
+const LsWatch *ls_scores_watched(const LsProgram *p)
+{
+    for (uint32_t k = 0; k < p->phase.eval.nwatch; k++)
+        if (strcmp(p->phase.eval.watch[k].key, "logits") == 0)
+            return &p->phase.eval.watch[k];
+    return NULL;
+}
+
 LsScoreRows ls_score_rows(const LsWatch *w, int axis, int real_bytes)
 {
     LsScoreRows r = {.t = w->t, .axis = axis,

@@ -16,6 +16,8 @@ typedef struct LsScoreRows {
     int real_bytes;
 } LsScoreRows;
 
+/* The watched value of the evaluation form that has the class scores; NULL: there is none. */
+const LsWatch *ls_scores_watched(const LsProgram *p);
 LsScoreRows ls_score_rows(const LsWatch *w, int axis, int real_bytes);
 /* Bytes from the first score of all to the first one of position i. */
 int64_t ls_score_at(const LsScoreRows *r, int64_t i);

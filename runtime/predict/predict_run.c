@@ -8,13 +8,7 @@ static bool run_batch(LsEngine *g, LsLoader *l, const LsBatch *b, LsOutputs *o, 
 {
     const LsHook hook = ls_dump_hook(&o->seen);
     LsLoss loss;
-    ls_engine_feed(g, l, b);
-    g->run.first = true;
-    g->run.apply = false;
-    g->run.part = g->run.slice = 0;
-    g->run.share = 1;
-    return ls_engine_run(g, &g->p->phase.eval, &hook, 1, e)
-           && ls_engine_loss(g, &g->p->phase.eval, g->slot, b->valid, &loss, e);
+    return ls_engine_evaluate(g, l, b, &hook, 1, &loss, e);
 }
 
 static bool run(LsEngine *g, LsLoader *l, const LsDataset *data, LsOutputs *o, LsPredictFile *f,

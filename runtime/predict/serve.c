@@ -240,13 +240,7 @@ static bool run_batch(Serve *s, LsError *e)
             if (!s->data.source[k].whole
                 && !ls_dataset_read(&s->data, k, 0, at, s->batch + s->l->offset[k], e))
                 return false;
-    ls_engine_feed(g, s->l, &b);
-    g->run.first = true;
-    g->run.apply = false;
-    g->run.part = g->run.slice = 0;
-    g->run.share = 1;
-    return ls_engine_run(g, &g->p->phase.eval, &hook, 1, e)
-           && ls_engine_loss(g, &g->p->phase.eval, g->slot, b.valid, &loss, e);
+    return ls_engine_evaluate(g, s->l, &b, &hook, 1, &loss, e);
 }
 
 static bool answer(Serve *s, LsError *e)

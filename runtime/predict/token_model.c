@@ -5,19 +5,12 @@
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/label_input.h"
 #include "runtime/data/token_inputs.h"
+#include "runtime/metrics/score_rows.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const LsWatch *find_scores(const LsProgram *p)
-{
-    for (uint32_t k = 0; k < p->phase.eval.nwatch; k++)
-        if (strcmp(p->phase.eval.watch[k].key, "logits") == 0)
-            return &p->phase.eval.watch[k];
-    return NULL;
-}
 
 /* What each input has of a row of tokens. */
 static bool bind(LsTokenModel *m, LsError *e)
@@ -52,7 +45,8 @@ static bool bind(LsTokenModel *m, LsError *e)
 bool ls_token_model_open(LsTokenModel *m, LsEngine *g, LsLoader *l, LsError *e)
 {
     const LsProgram *p = g->p;
-    *m = (LsTokenModel){.g = g, .l = l, .logits = find_scores(p), .context = ls_tokens_of_sample(p),
+    *m = (LsTokenModel){.g = g, .l = l, .logits = ls_scores_watched(p),
+                        .context = ls_tokens_of_sample(p),
                         .vocabulary = p->target.classes};
     if (m->context == 0 || m->vocabulary == 0)
         return ls_fail(e, LS_EXIT_USAGE,
@@ -164,15 +158,7 @@ static bool run(LsTokenModel *m, const int64_t *token, int64_t n, int64_t paddin
     const LsHook hook = {before_step, after_step, m, NULL};
     LsLoss loss;
     m->at = n - 1;
-    if (!fill(m, token, n, padding, e))
-        return false;
-    ls_engine_feed(g, m->l, &b);
-    g->run.first = true;
-    g->run.apply = false;
-    g->run.part = g->run.slice = 0;
-    g->run.share = 1;
-    return ls_engine_run(g, &g->p->phase.eval, &hook, 1, e)
-           && ls_engine_loss(g, &g->p->phase.eval, g->slot, b.valid, &loss, e);
+    return fill(m, token, n, padding, e) && ls_engine_evaluate(g, m->l, &b, &hook, 1, &loss, e);
 }
 
 /* Whether tokens behind the n change their scores: a model that looks ahead would take the padding

@@ -86,9 +86,7 @@ static int64_t copies(const LsTensor *t) { return t->members > 0 ? t->members : 
 static bool can_judge(const LsProgram *p, LsJudge *j)
 {
     j->label = ls_label_input(p);
-    for (uint32_t k = 0; k < p->phase.eval.nwatch; k++)
-        if (strcmp(p->phase.eval.watch[k].key, "logits") == 0)
-            j->logits = &p->phase.eval.watch[k];
+    j->logits = ls_scores_watched(p);
     if (p->target.classes == 0 || j->label == p->ninput || !j->logits)
         return false;
     const LsTensor *t = &j->logits->t, *label = &p->input[j->label].t;
@@ -150,14 +148,8 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDatas
         if (!b)
             return false;
         j.batch = b;
-        ls_engine_feed(g, l, b);
-        g->run.first = true;
-        g->run.apply = false;
-        g->run.part = g->run.slice = 0;
-        g->run.share = 1;
         LsLoss loss;
-        if (!ls_engine_run(g, &p->phase.eval, hook, n, e)
-            || !ls_engine_loss(g, &p->phase.eval, g->slot, b->valid, &loss, e))
+        if (!ls_engine_evaluate(g, l, b, hook, n, &loss, e))
             return false;
         if (members->n > 0)
             ls_member_state_add(members, g);
