@@ -134,7 +134,8 @@ static void count_field(LsTableColumn *c, const char *s, int64_t line)
     }
 }
 
-static bool count_rows(LsTable *t, LsError *e)
+/* Calls `take` for each row of all files that is not dropped. */
+static bool each_row(LsTable *t, bool (*take)(LsTable *, LsError *), LsError *e)
 {
     for (int k = 0; k < t->files; k++) {
         bool end = false, drop;
@@ -145,12 +146,26 @@ static bool count_rows(LsTable *t, LsError *e)
                 return false;
             if (end)
                 break;
-            for (int c = 0; c < t->columns && !drop; c++)
-                count_field(&t->column[c], t->rows.field[c], t->rows.line);
-            t->samples += !drop;
+            if (!drop && !take(t, e))
+                return false;
         }
     }
-    return t->samples > 0 || ls_fail(e, LS_EXIT_DATA, "%s: no rows", t->file[0].path);
+    return true;
+}
+
+static bool count_row(LsTable *t, LsError *e)
+{
+    (void)e;
+    for (int c = 0; c < t->columns; c++)
+        count_field(&t->column[c], t->rows.field[c], t->rows.line);
+    t->samples++;
+    return true;
+}
+
+static bool count_rows(LsTable *t, LsError *e)
+{
+    return each_row(t, count_row, e)
+           && (t->samples > 0 || ls_fail(e, LS_EXIT_DATA, "%s: no rows", t->file[0].path));
 }
 
 /* Whether `list`, with commas between, has the name or the column's number. */
@@ -309,19 +324,8 @@ static bool collect_all(LsTable *t, LsError *e)
     bool any = false;
     for (int c = 0; c < t->columns; c++)
         any |= is_used(&t->column[c]) && t->column[c].is_category;
-    for (int k = 0; any && k < t->files; k++) {
-        bool end = false, drop;
-        if (!ls_table_begin(t, k, e))
-            return false;
-        for (;;) {
-            if (!ls_table_row(t, &end, &drop, e))
-                return false;
-            if (end)
-                break;
-            if (!drop && !collect(t, e))
-                return false;
-        }
-    }
+    if (any && !each_row(t, collect, e))
+        return false;
     for (int c = 0; c < t->columns; c++) {
         if (!ls_categories_sort(&t->column[c].categories))
             return no_memory(e);

@@ -13,16 +13,6 @@ bool ls_dataset_in_memory(LsDataset *d, const LsProgram *p, LsError *e)
     return true;
 }
 
-static LsElement element_of(LsDataType type, int real_bytes)
-{
-    switch (type) {
-    case LS_DT_I64: return LS_I64;
-    case LS_DT_I32: return LS_I32;
-    case LS_DT_BOOL: return LS_B8;
-    default: return real_bytes == 8 ? LS_F64 : LS_F32;
-    }
-}
-
 void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samples)
 {
     LsSource *s = &d->source[input];
@@ -33,7 +23,7 @@ void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samp
     if (__builtin_mul_overflow(s->per_sample, s->whole ? 1 : samples, &count))
         count = INT64_MAX;      /* no array has as many: the number of samples is refused later */
     s->array = (LsArray){.data = at,
-                         .type = element_of(d->p->input[input].t.type, d->p->real_bytes),
+                         .type = ls_element_of(d->p->input[input].t.type, d->p->real_bytes),
                          .count = count};
     if (!s->whole)
         d->samples = samples;

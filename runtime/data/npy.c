@@ -19,6 +19,17 @@ static const struct { const char *descr, *name; int bytes; } element[] = {
 };
 enum { NELEMENTS = sizeof element / sizeof element[0] };
 
+LsElement ls_element_of(LsDataType type, int real_bytes)
+{
+    switch (type) {
+    case LS_DT_I64: return LS_I64;
+    case LS_DT_I32: return LS_I32;
+    case LS_DT_BOOL: return LS_B8;
+    case LS_DT_U8: return LS_U8;
+    default: return real_bytes == 8 ? LS_F64 : LS_F32;
+    }
+}
+
 int64_t ls_element_bytes(LsElement type) { return element[type].bytes; }
 bool ls_element_is_float(LsElement type) { return type <= LS_BF16; }
 const char *ls_element_name(LsElement type) { return element[type].name; }

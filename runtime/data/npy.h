@@ -29,6 +29,8 @@ typedef struct LsArray {
     int64_t dim[LS_TENSOR_RANK], count;     /* count: elements */
 } LsArray;
 
+/* The element of a program's type, stored in full. */
+LsElement ls_element_of(LsDataType type, int real_bytes);
 int64_t ls_element_bytes(LsElement type);
 bool ls_element_is_float(LsElement type);
 const char *ls_element_name(LsElement type);                /* "float32" */

@@ -174,17 +174,25 @@ uint32_t ls_npz_count(const LsFile *f)
     return find_directory(f, &dir, &ignored) ? (uint32_t)dir.entries : 0;
 }
 
-bool ls_npz_at(const LsFile *f, uint32_t k, const char **name, size_t *len, LsArray *a, bool *found,
-               LsError *e)
+/* Member k; *found: there is one. */
+static bool find_member(const LsFile *f, uint32_t k, LsZipMember *m, bool *found, LsError *e)
 {
     LsZipDir dir;
-    LsZipMember m = {0};
     if (!find_directory(f, &dir, e))
         return false;
     *found = k < dir.entries;
     for (uint32_t i = 0; *found && i <= k; i++)
-        if (!next_member(f, &dir, &m, e))
+        if (!next_member(f, &dir, m, e))
             return false;
+    return true;
+}
+
+bool ls_npz_at(const LsFile *f, uint32_t k, const char **name, size_t *len, LsArray *a, bool *found,
+               LsError *e)
+{
+    LsZipMember m = {0};
+    if (!find_member(f, k, &m, found, e))
+        return false;
     if (!*found)
         return true;
     *name = m.name;
@@ -194,15 +202,10 @@ bool ls_npz_at(const LsFile *f, uint32_t k, const char **name, size_t *len, LsAr
 
 bool ls_npz_entry(const LsFile *f, uint32_t k, LsNpzEntry *to, bool *found, LsError *e)
 {
-    LsZipDir dir;
     LsZipMember m = {0};
     char what[300];
-    if (!find_directory(f, &dir, e))
+    if (!find_member(f, k, &m, found, e))
         return false;
-    *found = k < dir.entries;
-    for (uint32_t i = 0; *found && i <= k; i++)
-        if (!next_member(f, &dir, &m, e))
-            return false;
     if (!*found)
         return true;
     *to = (LsNpzEntry){.name = m.name, .len = m.name_len > 4 ? m.name_len - 4 : 0,

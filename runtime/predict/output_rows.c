@@ -11,16 +11,6 @@
 
 static const char OUT[] = "out/";
 
-static LsElement element_of(LsDataType type, int real_bytes)
-{
-    switch (type) {
-    case LS_DT_I64: return LS_I64;
-    case LS_DT_I32: return LS_I32;
-    case LS_DT_BOOL: return LS_B8;
-    default: return real_bytes == 8 ? LS_F64 : LS_F32;
-    }
-}
-
 /* The step that a value is read before. */
 static uint32_t moment(const LsWatch *w) { return w->step + !w->before; }
 
@@ -45,7 +35,7 @@ static void describe(LsOutput *o, const LsProgram *p, uint32_t k)
     *o = (LsOutput){.watch = k, .name = w->key + strlen(OUT), .t = w->t};
     o->t.type = ls_holds_reals(w->t.type) ? LS_DT_REAL : w->t.type;
     o->t.members = 0;
-    o->type = element_of(o->t.type, p->real_bytes);
+    o->type = ls_element_of(o->t.type, p->real_bytes);
     o->rows = o->t.rank > 0 ? o->t.dim[0] / p->division.samples : 0;
     o->count = ls_tensor_count(&o->t) / p->division.samples;
     o->bytes = o->count * ls_element_bytes(o->type);

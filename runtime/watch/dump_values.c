@@ -99,17 +99,6 @@ void ls_dump_add(const LsDump *d, uint32_t watch, double weight, double *to)
         to[i] += weight * ls_real_at(from + i * bytes, bytes);
 }
 
-static LsElement element_of(LsDataType type, int real_bytes)
-{
-    switch (type) {
-    case LS_DT_I64: return LS_I64;
-    case LS_DT_I32: return LS_I32;
-    case LS_DT_BOOL: return LS_B8;
-    case LS_DT_U8: return LS_U8;
-    default: return real_bytes == 8 ? LS_F64 : LS_F32;
-    }
-}
-
 static bool write_tensor(LsNpz *z, const char *folder, const char *name, const LsTensor *t,
                          const void *at, int real_bytes, LsError *e)
 {
@@ -120,7 +109,7 @@ static bool write_tensor(LsNpz *z, const char *folder, const char *name, const L
     LsWalk w = ls_walk_start(t);
     int64_t dim[LS_TENSOR_RANK + 1];
     const int rank = ls_tensor_dims(t, dim);
-    if (!ls_npz_begin_in(z, folder, name, element_of(t->type, brain ? 4 : real_bytes), rank, dim,
+    if (!ls_npz_begin_in(z, folder, name, ls_element_of(t->type, brain ? 4 : real_bytes), rank, dim,
                          e))
         return false;
     while (left > 0) {
@@ -139,7 +128,7 @@ static bool write_losses(const LsDump *d, LsNpz *z, const double *loss, int64_t 
 {
     const int bytes = d->g->p->real_bytes;
     char real[8];
-    if (!ls_npz_begin(z, "loss", element_of(LS_DT_REAL, bytes), 1, &n, e))
+    if (!ls_npz_begin(z, "loss", ls_element_of(LS_DT_REAL, bytes), 1, &n, e))
         return false;
     for (int64_t k = 0; k < n; k++) {
         ls_real_put(real, loss[k], bytes);
@@ -164,7 +153,8 @@ static bool write_mean(const LsDump *d, LsNpz *z, uint32_t k, LsError *e)
     const LsTensor all = shown(w), one = ls_tensor_of(&all, 0, bytes);
     const int64_t n = ls_tensor_count(&one);
     LsWalk walk = ls_walk_start(&one);
-    if (!ls_npz_begin_in(z, "mean/", w->key + 4, element_of(one.type, bytes), one.rank, one.dim, e))
+    if (!ls_npz_begin_in(z, "mean/", w->key + 4, ls_element_of(one.type, bytes), one.rank, one.dim,
+                         e))
         return false;
     for (int64_t i = 0; i < n; i++) {
         const char *at = d->copy + d->offset[k] + ls_walk_next(&walk) * bytes;
