@@ -3,18 +3,7 @@
 # ranks and stages, and nothing of it is kept.
 #   sh tests/whole/find_rate.sh BUILD-FOLDER
 set -eu
-lowerset=$1/lowerset
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-fail() { echo "FAIL $1"; cat out err; exit 1; }
-must() { "$@" >out 2>err || fail "$*"; }
-refused() {
-    words=$1 code=0
-    shift
-    "$@" >out 2>err || code=$?
-    [ "$code" = 2 ] && grep -qF -- "$words" err || fail "exit $code, not 2 with '$words': $*"
-}
+. "$(dirname "$0")/../support/commands.sh"
 awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { a = rand(); b = rand();
     print a "," b "," rand() "," rand() "," (a > b) } }' >train.csv
 must "$lowerset" model mlp --size=2 --classes=2 --width=16 --batch=0 -o net.onnx

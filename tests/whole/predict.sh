@@ -4,20 +4,8 @@
 # bytes where it is to; with a Python that has onnxruntime, both predict the same.
 #   sh tests/whole/predict.sh BUILD-FOLDER
 set -eu
-lowerset=$1/lowerset
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
+. "$(dirname "$0")/../support/commands.sh"
 export LOWERSET_PROBE=off LC_ALL=C
-fail() { echo "FAIL $1"; cat out err; exit 1; }
-must() { "$@" >out 2>err || fail "$*"; }
-refused() {
-    words=$1 code=0
-    shift
-    "$@" >out 2>err || code=$?
-    [ "$code" = 2 ] && grep -qF -- "$words" err || fail "exit $code, not 2 with '$words': $*"
-}
-has() { grep -qF -- "$2" "$1" || fail "no '$2' in $1"; }
 build="$lowerset compile -q --opt 0 --plan-effort 1 --optimizer adam"
 
 # ---- tables and archives: ten samples of four numbers, of three classes

@@ -3,19 +3,7 @@
 # epochs. What they decide is the same for threads, ranks and stages, and after a resume.
 #   sh tests/whole/validation.sh BUILD-FOLDER
 set -eu
-lowerset=$1/lowerset
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-fail() { echo "FAIL $1"; cat out err; exit 1; }
-must() { "$@" >out 2>err || fail "$*"; }
-refused() {
-    words=$1 code=0
-    shift
-    "$@" >out 2>err || code=$?
-    [ "$code" = 2 ] && grep -qF -- "$words" err || fail "exit $code, not 2 with '$words': $*"
-}
-has() { grep -qF -- "$2" "$1" || fail "no '$2' in $1"; }
+. "$(dirname "$0")/../support/commands.sh"
 # Of two classes, with labels that are wrong in places, so that evaluations get worse again.
 awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { a = rand(); b = rand();
     print a "," b "," rand() "," rand() "," ((a > b) != (rand() < 0.15)) } }' >train.csv
