@@ -22,7 +22,7 @@ typedef struct Bytes {
 static void put(void *to, const void *data, size_t n)
 {
     Bytes *b = to;
-    if (b->failed)
+    if (b->failed || n == 0)
         return;
     if (b->n + n > b->room) {
         const size_t room = 2 * (b->n + n) + PART;
