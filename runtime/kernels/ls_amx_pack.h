@@ -241,6 +241,8 @@ LS_SHARED_FN void ls_words_panels(LsSource b, int64_t j, int64_t n, int64_t k0, 
         ls_fill_brains(brain + r * LD + n, wide - n, 0);
     for (int64_t q = 0; q < depth; q += SOME) {
         const int64_t some = ls_most(ls_least(SOME, k - q), 0);
+        for (int64_t r = 0; r < SOME && b.compute == NULL && q + SOME + r < k; r++)
+            ls_source_prefetch(b, (k0 + q + SOME + r) * b.row + j, n);
         ls_brain_rows(b, k0 + q, some, j, n, brain, LD);
         for (int64_t r = some; r < SOME; r++)
             ls_fill_brains(brain + r * LD, wide, LS_WORD_FILL >> 16);
