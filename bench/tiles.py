@@ -1,50 +1,102 @@
 #!/usr/bin/env python3
-"""What values in parts of the samples save: least arenas with and without `--tiles auto`, and what
-both cost, by `lowerset plan`.
+"""What values in parts save: arenas with and without them, by `lowerset sweep`.
 
-usage: tiles.py BUILD-FOLDER [NET,...]
+usage: tiles.py BUILD-FOLDER [--nets NAME,...] [--precisions f32,bf16] [--points N] [--quick]
+
+For each network and precision: the least arena found, and the least one whose step takes at most 5,
+10 and 20 % longer than that of whole values without recomputation, with whole values and with
+those of the ways of PARTS, the best of them; the way of the least arena is named. --quick takes two
+ways in place of all.
 """
+import argparse
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-NETS = {"resnet18": ("resnet18", 32), "vgg16": ("vgg16", 32), "unet": ("unet --size=256", 8),
-        "resnet50": ("resnet50", 32), "densenet121": ("densenet121", 32)}
+NETS = {"unet": ("unet --size=256", 8), "resnet18": ("resnet18", 32), "resnet50": ("resnet50", 32),
+        "resnet152": ("resnet152", 32), "densenet121": ("densenet121", 32),
+        "densenet201": ("densenet201", 32), "vgg16": ("vgg16", 32), "gpt": ("gpt", 8)}
+PARTS = ["4@1/2", "8@1/2", "16@1/2", "8@1/4", "16@1/4", "32@1/4"]     # of the largest value
+QUICK = ["8@1/2", "16@1/4"]
+ALLOWED = [0.05, 0.10, 0.20]
 MIB = 2 ** 20
 
 
-def plan(build, folder, batch, *more):
-    done = subprocess.run([str(build / "lowerset"), "plan", folder + "/net.onnx", "--batch",
-                           str(batch), "--budget", "min", "--json", "-q", *more],
-                          capture_output=True, text=True, check=False)
-    return json.loads(done.stdout)
+def sweep(o, folder, batch, precision, tiles):
+    """Points of one way, its least one last: (bytes, time of a step). None: it has no plan."""
+    out = pathlib.Path(folder) / "sweep"
+    done = subprocess.run(
+        [str(o.build / "lowerset"), "sweep", folder + "/net.onnx", "--batch", str(batch), "--quiet",
+         "--precision", precision, "--strategies", "auto", "--points", str(o.points), "--from",
+         o.least, "--tiles", tiles, "-o", str(out)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(f"{tiles}: {done.stderr.strip().splitlines()[0]}", file=sys.stderr)
+        return []
+    said = json.loads((out / "sweep.json").read_text(encoding="utf-8"))
+    points = [(s["arena_bytes"], said["base_cost"] * (1 + s["overhead"]))
+              for p in said["points"] for s in p["strategies"] if s["feasible"]]
+    done = subprocess.run(
+        [str(o.build / "lowerset"), "plan", folder + "/net.onnx", "--batch", str(batch), "--quiet",
+         "--precision", precision, "--budget", "min", "--json", "--tiles", tiles],
+        capture_output=True, text=True, check=True)
+    low = json.loads(done.stdout)
+    return [*points, (low["arena_bytes"], said["base_cost"] * (1 + low["overhead"]))]
 
 
-def row(build, folder, net):
+def largest(o, folder, batch, precision):
+    """Bytes of the largest value that is in the graph."""
+    graph = folder + "/graph.json"
+    subprocess.run([str(o.build / "lowerset"), "plan", folder + "/net.onnx", "--batch", str(batch),
+                    "--precision", precision, "--quiet", "--plan-effort", "1", "--graph-json",
+                    graph], capture_output=True, check=True)
+    with open(graph, encoding="utf-8") as f:
+        return max(t["bytes"] for t in json.load(f)["tensors"] if not t.get("persistent"))
+
+
+def least(points, most):
+    fit = [p[0] for p in points if p[1] <= most]
+    return f"{min(fit) / MIB:.1f}" if fit else "none"
+
+
+def row(o, folder, net, precision):
     words, batch = NETS[net]
-    subprocess.run([str(build / "lowerset"), "model", *words.split(), "--batch=0",
+    subprocess.run([str(o.build / "lowerset"), "model", *words.split(), "--batch=0",
                     "--weights=none", "-o", folder + "/net.onnx"], check=True,
                    stdout=subprocess.DEVNULL)
-    whole = plan(build, folder, batch)
-    tiled = plan(build, folder, batch, "--tiles", "auto")
-    of = tiled.get("tiles")
-    cells = [words, str(batch)]
-    cells += [f"{p['arena_bytes'] / MIB:.1f}, {100 * p['overhead']:.0f} %" for p in (whole, tiled)]
-    cells += [f"{tiled['least_peak_lower_bound_bytes'] / MIB:.1f}",
-              f"{of['parts']} of {of['least_bytes'] / MIB:.1f} MiB" if of else "none"]
-    print("| " + " | ".join(cells) + " |", flush=True)
+    whole = sweep(o, folder, batch, precision, "off")
+    base = min(p[1] for p in whole)
+    top = largest(o, folder, batch, precision)
+    parts = []
+    for way in QUICK if o.quick else PARTS:
+        count, part = way.split("@1/")
+        parts += [(*p, f"{count}@{top // int(part) / MIB:.1f}MiB")
+                  for p in sweep(o, folder, batch, precision, f"{count}@{top // int(part)}")]
+    for name, points in (("whole", whole), ("parts", whole + parts)):
+        low = min(points)
+        cells = [f"{low[0] / MIB:.1f}", f"{100 * (low[1] / base - 1):.0f} %"]
+        cells += [least(points, (1 + a) * base) for a in ALLOWED]
+        print("| " + " | ".join([f"{words}, {batch}", precision, name, *cells,
+                                 low[2] if len(low) > 2 else ""]) + " |", flush=True)
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    names = sys.argv[2].split(",") if len(sys.argv) > 2 else list(NETS)
-    print("| network | batch | whole: least MiB, overhead | in parts | no plan of these parts "
-          "below | parts |\n|---|---|---|---|---|---|")
+    p = argparse.ArgumentParser()
+    p.add_argument("build", type=pathlib.Path)
+    p.add_argument("--nets", default=",".join(NETS))
+    p.add_argument("--precisions", default="f32")
+    p.add_argument("--points", type=int, default=9)
+    p.add_argument("--least", default="12%")
+    p.add_argument("--quick", action="store_true")
+    o = p.parse_args()
+    o.build = o.build.resolve()
+    print("| network, batch | precision | values | least MiB | its time | at 5 % | 10 % | 20 % | "
+          "of the least |\n|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        for net in names:
-            row(build, folder, net)
+        for net in o.nets.split(","):
+            for precision in o.precisions.split(","):
+                row(o, folder, net, precision)
 
 
 if __name__ == "__main__":
