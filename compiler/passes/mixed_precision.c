@@ -95,13 +95,17 @@ static bool all_name_something(LsCtx *cx, const LsGraph *g, const LsPrecision *o
     return all;
 }
 
-/* A product of the optimizer's own values, as of Muon: optimizers compute in f32. */
+/* A product with a value that the optimizer makes, as of Muon or APOLLO: optimizers compute in
+ * f32. The other one may be a gradient, which ranks' updates have as a sum in their state. */
 static bool is_of_optimizer(const Precision *p, const LsGraph *g, LsNodeId n)
 {
-    const LsValueId v = ls_viewed(g, ls_in(g, n, 0));
-    const LsNodeId def = ls_is(v) ? g->value[v.i].def : (LsNodeId){0};
-    return g->node[n.i].op == LS_OP_MATMUL && g->node[n.i].phase == LS_UPDATE && def.i != 0
-        && g->node[def.i].phase == LS_UPDATE && !p->narrow[v.i];
+    bool own = false;
+    for (int k = 0; k < 2 && g->node[n.i].op == LS_OP_MATMUL; k++) {
+        const LsValueId v = ls_viewed(g, ls_in(g, n, k));
+        const LsNodeId def = ls_is(v) ? g->value[v.i].def : (LsNodeId){0};
+        own |= def.i != 0 && g->node[def.i].phase == LS_UPDATE && !p->narrow[v.i];
+    }
+    return own && g->node[n.i].phase == LS_UPDATE;
 }
 
 /* Logarithms of probabilities that a loss sums: XENT keeps its own in f32, too. */

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs of each optimizer: bits within a budget, a resumed run, and an update that is skipped.
+"""Runs of each optimizer: bits within a budget, over two ranks in 16 bits, a resumed run, and an
+update that is skipped.
 
     tests/whole/optimizer_runs.py LOWERSET [OPTIMIZER...]
 
@@ -60,6 +61,10 @@ def check(lowerset, kind):
     one, other = dump("all", 4), dump("least", 4)
     must(f"{kind}: the least budget gives other bits", one == other)
     must(f"{kind}: nothing moves", any(any(v[1]) for v in state(one, "average").values()))
+    compiled(lowerset, kind, "parts", "--precision=bf16", "--microbatches=2")
+    compiled(lowerset, kind, "ranks", "--precision=bf16", "--microbatches=2", "--ranks=2")
+    must(f"{kind}: two ranks have other bits",
+         state(dump("parts", 3), "param", "moment") == state(dump("ranks", 3), "param", "moment"))
     dump("all", 2, "--save", kind)
     must(f"{kind}: a resumed run gives other bits",
          state(dump("all", 4, "--save", kind, "--resume=auto"), "param", "average", "moment")
