@@ -51,7 +51,8 @@ static const LsOption row[] = {
      "--seed"},
     {"--augment", NULL, "HOW,...", TEXT, AT(augment), 1,
      "change the samples of training, anew in every epoch: flip, vflip[=CHANCE], "
-     "crop=PAD[:reflect], resized-crop[=MIN-MAX], jitter=B/C/S/H, mixup=ALPHA, cutmix=ALPHA"},
+     "crop=PAD[:reflect], resized-crop[=MIN-MAX], rotate=DEG, jitter=B/C/S/H, mixup=ALPHA, "
+     "cutmix=ALPHA"},
     {"--shuffle", NULL, NULL, FLAG, AT(shuffle), 1,
      "a new order every epoch (default); --no-shuffle: file order"},
     {"--drop-last", NULL, NULL, FLAG, AT(drop_last), 1, "leave out an incomplete last batch"},
