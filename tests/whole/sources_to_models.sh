@@ -34,6 +34,7 @@ compile="$lowerset compile --plan-effort 1 --optimizer adamw:wd=0.01 -q ${OPT--O
 habits="--save-every 1000 --patience 2 --export-best --progress none"
 evaluated() {
     grep -q "val_loss" out || fail "no evaluation"
+    grep -q "ended after step .* (--patience)" out || fail "no early end"
     grep -q "exporting the model of step" out || fail "not the best model"
 }
 
@@ -44,7 +45,7 @@ classes=$(sed -n 's/.*classes \([0-9]*\):.*/\1/p' out)
 must "$lowerset" model resnet18 --size=32 --classes="$classes" --width=8 --stem=cifar -o p.onnx
 must $compile p.onnx --batch 16 --budget 70% --loss soft_ce -o p
 must ./p --data pictures.lsd --augment flip,crop=2:reflect,jitter=0.2/0.2/0.2/0.05,mixup=0.2 \
-    --mean auto --std auto --lr 2e-3 --val-split 20% $habits --epochs 12 \
+    --mean auto --std auto --lr 2e-3 --val-split 20% $habits --epochs 40 \
     --keep-best val_accuracy --save run-p \
     --export pictures.onnx --export-scaling --save-weights p.safetensors --metrics all
 evaluated
@@ -54,12 +55,13 @@ must ./p --data pictures.lsd --mean auto --std auto --init-from p.safetensors --
 [ "$(wc -l <p.csv)" -gt "$classes" ] || fail "the table of predictions"
 
 # ---- pictures with masks
-must "$lowerset" data pack "$pairs/pictures" --masks "$pairs/masks" -o pairs.lsd --size 12
+must "$lowerset" data pack "$pairs/pictures" --masks "$pairs/masks" -o pairs.lsd --size 40
 must "$lowerset" data show pairs.lsd --check
-must "$lowerset" model unet --size=8 --classes=16 --width=4 --depth=1 -o m.onnx
+must "$lowerset" model unet --size=32 --classes=16 --width=4 --depth=1 -o m.onnx
 must $compile m.onnx --batch 4 --loss ce -o m
 must ./m --data pairs.lsd --augment flip,vflip,resized-crop=0.5-1 --lr 5e-3 $habits \
-    --val-split 20% --mean auto --std auto --epochs 12 --keep-best val_iou --metrics iou,dice --save run-m \
+    --val-split 20% --mean auto --std auto --epochs 40 --keep-best val_iou \
+    --metrics iou,dice --save run-m \
     --export pairs.onnx --export-scaling --save-weights m.safetensors
 evaluated
 cp out pairs.log
@@ -79,8 +81,8 @@ must "$lowerset" data show tokens.lsd --check
 must "$lowerset" model gpt --batch=0 --width=32 --depth=1 --heads=2 --context=16 --vocab=256 \
     -o t.onnx
 must $compile t.onnx --batch 8 --loss ce -o t
-must ./t --data tokens.lsd --val later.lsd --random-windows --lr 5e-3 $habits --epochs 8 \
-    --keep-best val_loss --save run-t --export tokens.onnx --save-weights t.safetensors
+must ./t --data tokens.lsd --val later.lsd --random-windows --lr 5e-3 $habits --epochs 40 \
+    --min-delta 0.05 --keep-best val_loss --save run-t --export tokens.onnx --save-weights t.safetensors
 evaluated
 cp out tokens.log
 must ./t --data tokens.lsd --init-from t.safetensors --predict t.npz
@@ -114,7 +116,7 @@ def windows(v, n):
 
 worst = 0
 for name, x, rows in (("pictures", centre(field("pictures.lsd", "input"), 32), "p.npz"),
-                      ("pairs", centre(field("pairs.lsd", "input"), 8), "m.npz"),
+                      ("pairs", centre(field("pairs.lsd", "input"), 32), "m.npz"),
                       ("tokens", windows(field("tokens.lsd", "input"), 16), "t.npz")):
     s = ort.InferenceSession(name + ".onnx", providers=["CPUExecutionProvider"])
     want, = np.load(rows).values()
