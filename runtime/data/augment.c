@@ -132,7 +132,8 @@ static bool take(LsAugment *a, const char *word, unsigned *seen, LsError *e)
         *seen |= 1u << k;
         return known[k].take(a, word, word[n] ? word + n + 1 : NULL, e);
     }
-    return bad(word, "is not one of flip, vflip, crop, resized-crop, rotate, jitter, mixup, cutmix", e);
+    return bad(word, "is not one of flip, vflip, crop, resized-crop, rotate, jitter, mixup, cutmix",
+               e);
 }
 
 bool ls_augment_parse(LsAugment *a, const char *text, LsError *e)

@@ -29,7 +29,8 @@ typedef struct LsAugment {
  */
 bool ls_augment_parse(LsAugment *a, const char *text, LsError *e);
 
-/* Whether windows, mirror images or turns are taken; whether windows are; whether colours change. */
+/* Whether windows, mirror images or turns are taken; whether windows are; whether colours change;
+ * whether samples are mixed. */
 static inline bool ls_augment_moves(const LsAugment *a)
 {
     return a->flip > 0 || a->vflip > 0 || a->crop || a->resized || a->rotate > 0;

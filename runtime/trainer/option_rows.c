@@ -144,6 +144,8 @@ static const LsOption row[] = {
      "what evaluations give besides loss and accuracy: auto (default), all, none, or of classes "
      "top5, confusion, precision, recall, f1, iou, dice, auroc, perplexity, of values mae, mse, "
      "r2"},
+    {"--by-class", NULL, NULL, FLAG, AT(by_class), 1,
+     "print the metrics of each class after every evaluation, not only with --eval"},
     {"--confusion", NULL, "FILE", OUTPUT, AT(confusion), 1,
      "write how often each class was taken for each other in the last evaluation (CSV: a row for "
      "each class, a column for each prediction)"},

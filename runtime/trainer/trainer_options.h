@@ -51,6 +51,7 @@ typedef struct LsTrainerOptions {
     int64_t top_k;              /* 0: all */
     bool serve_stdin;
     const char *metrics, *confusion;
+    bool by_class;              /* every evaluation prints its table */
     bool export_scaling, export_notes;
     int64_t find_rate;          /* updates; -1: a usual number of them; 0: no search */
     const char *rate_range, *rate_table;

@@ -319,7 +319,8 @@ def write_data():
 
 SAME = ["flip=0.9,vflip", "crop=3", "crop=3:reflect,flip", "jitter=0.4", "jitter=0/0.5",
         "jitter=0/0/0.7", "jitter=0/0/0/0.3", "flip,crop=2,jitter=0.4/0.4/0.4/0.1", "mixup=0.3",
-        "cutmix=1", "mixup=0.2,cutmix=0.7,flip,crop=1", "rotate=30", "rotate=180,flip,vflip,jitter=0.4"]
+        "cutmix=1", "mixup=0.2,cutmix=0.7,flip,crop=1", "rotate=30",
+        "rotate=180,flip,vflip,jitter=0.4"]
 OTHER = ["crop", "flip,crop=2", "resized-crop=0.05-0.2,flip", "resized-crop=0.5-1,mixup=1",
          "resized-crop,cutmix=1,jitter=0.4/0.4/0.4/0.1,vflip", "rotate=45,crop=3:reflect,flip",
         "resized-crop,rotate=20,vflip,mixup=0.4"]

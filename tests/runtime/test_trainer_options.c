@@ -329,6 +329,22 @@ static void check_metrics(void)
     TOLD(err_text, "--metrics: the run evaluates nothing");
 }
 
+static void check_by_class(void)
+{
+    enum { EPOCHS = 2 };
+    runs("--data data.npz --val data.npz --metrics f1 --epochs 2");
+    ck_assert_int_eq(count(out_text, "labels\n"), 0);
+    runs("--data data.npz --val data.npz --metrics f1 --by-class --epochs 2");
+    ck_assert_int_eq(count(out_text, "class         f1     labels\n0 "), EPOCHS);
+    LsProgram p = watched();
+    must(&p, 2, "--data data.npz --val data.npz --by-class");
+    TOLD(err_text, "--by-class: no metric by class is chosen");
+    must(&p, 2, "--data data.npz --metrics none --by-class");
+    TOLD(err_text, "the run evaluates nothing");
+    must(&p, 2, "--data data.npz --by-class");
+    TOLD(err_text, "--by-class: the run evaluates nothing");
+}
+
 static void check_confusion(void)
 {
     runs("--data data.npz --eval --confusion table.csv");
@@ -886,6 +902,7 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"min-delta", check_min_delta},
     {"export-best", check_export_best},
     {"metrics", check_metrics},
+    {"by-class", check_by_class},
     {"confusion", check_confusion},
     {"predict", check_predict},
     {"predict-as", check_predict_as},

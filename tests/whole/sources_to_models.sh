@@ -82,7 +82,8 @@ must "$lowerset" model gpt --batch=0 --width=32 --depth=1 --heads=2 --context=16
     -o t.onnx
 must $compile t.onnx --batch 8 --loss ce -o t
 must ./t --data tokens.lsd --val later.lsd --random-windows --lr 5e-3 $habits --epochs 40 \
-    --min-delta 0.05 --keep-best val_loss --save run-t --export tokens.onnx --save-weights t.safetensors
+    --min-delta 0.05 --keep-best val_loss --save run-t --export tokens.onnx \
+    --save-weights t.safetensors
 evaluated
 cp out tokens.log
 must ./t --data tokens.lsd --init-from t.safetensors --predict t.npz

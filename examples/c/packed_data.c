@@ -1,4 +1,4 @@
-/* examples/c/packed.c -- a C program that trains on a packed data set: the file is mapped, and each
+/* examples/c/packed_data.c -- a C program that trains on a packed data set: the file is mapped, and each
  * step reads its batch where it lies there. README.md has the commands.
  *   packed FILE.lsd EPOCHS RATE */
 #include "net.h"
