@@ -1,5 +1,5 @@
-/* examples/c/packed_data.c -- a C program that trains on a packed data set: the file is mapped, and each
- * step reads its batch where it lies there. README.md has the commands.
+/* examples/c/packed_data.c -- a C program that trains on a packed data set: the file is mapped, and
+ * each step reads its batch where it lies there. README.md has the commands.
  *   packed FILE.lsd EPOCHS RATE */
 #include "net.h"
 
