@@ -55,6 +55,8 @@ static const LsOption row[] = {
      "cutmix=ALPHA"},
     {"--shuffle", NULL, NULL, FLAG, AT(shuffle), 1,
      "a new order every epoch (default); --no-shuffle: file order"},
+    {"--shuffle-seed", NULL, "N", LS_OPTION_WHOLE, 0, (int64_t)1 << 62, AT(shuffle_seed), 1,
+     "another seed of that order than --seed; the rest that is drawn stays"},
     {"--drop-last", NULL, NULL, FLAG, AT(drop_last), 1, "leave out an incomplete last batch"},
     {"--workers", NULL, "N", WHOLE(0), AT(workers), 1, "threads that prepare batches"},
     LS_OPTION_HEADING("Training"),
