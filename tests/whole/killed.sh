@@ -112,7 +112,8 @@ for what in export save-weights; do
     must ./t $data --epochs 2 --$what new.$what
     replaced old.$what new.$what ./t $data --epochs 2 --$what at.$what
 done
-awk 'BEGIN { print "a,b,c"; for (i = 0; i < 30000; i++) print i % 7 ",some words," i }' >table.csv
+awk 'BEGIN { print "a,b,c"
+    for (i = 0; i < 30000; i++) print i % 7 ",some words," i }' >table.csv
 head -n 10 table.csv >short.csv
 must "$lowerset" data pack short.csv -o old.lsd
 must "$lowerset" data pack table.csv -o new.lsd
