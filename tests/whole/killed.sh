@@ -91,7 +91,7 @@ kills() {
 }
 # The file of before, or the whole new one.
 good() { cmp -s "$at" "$old" || cmp -s "$at" "$new"; }
-# replaced OLD NEW COMMAND... FILE: the command writes FILE, whose bytes were OLD's and become NEW's.
+# replaced OLD NEW COMMAND... FILE: the command writes FILE, which has the bytes of OLD, then NEW.
 replaced() {
     old=$1 new=$2
     shift 2
