@@ -17,5 +17,10 @@ code=0
 said=$(BUILD=/nonexistent/build sh dev fuzz 2>&1) || code=$?
 [ "$code" = 2 ] || fail "dev fuzz without seconds ends with $code"
 case $said in *"how many seconds"*) ;; *) fail "dev fuzz without seconds says: $said" ;; esac
+# The Debian package is built with every library that dev installs, but for those of tests.
+for library in $(sed -n '/^PACKAGES="/,/"$/p' dev | grep -o '[a-z0-9-]*-dev' | grep -v libc6); do
+    grep -q "^ *\(Build-Depends:\)* *$library\>" debian/control \
+        || fail "debian/control builds without $library"
+done
 [ "$failed" = 0 ] || exit 1
 echo "1 passed, 0 failed"

@@ -80,6 +80,13 @@ static bool resized_crop(LsAugment *a, const char *word, const char *value, LsEr
                e);
 }
 
+static bool rotate(LsAugment *a, const char *word, const char *value, LsError *e)
+{
+    return (value != NULL && number(&value, "", 0, 180, &a->rotate) && a->rotate > 0)
+           || bad(word, "takes the largest turn in degrees, above 0, at most 180, as in rotate=10",
+                  e);
+}
+
 static bool jitter(LsAugment *a, const char *word, const char *value, LsError *e)
 {
     static const double most[LS_COLOURS] = {10, 10, 10, 0.5};
@@ -109,8 +116,8 @@ static const struct {
     const char *name;
     bool (*take)(LsAugment *, const char *word, const char *value, LsError *);
 } known[] = {
-    {"flip", flip},     {"vflip", flip}, {"crop", crop},  {"resized-crop", resized_crop},
-    {"jitter", jitter}, {"mixup", mix},  {"cutmix", mix},
+    {"flip", flip},     {"vflip", flip},    {"crop", crop}, {"resized-crop", resized_crop},
+    {"rotate", rotate}, {"jitter", jitter}, {"mixup", mix}, {"cutmix", mix},
 };
 enum { NKNOWN = sizeof known / sizeof *known };
 
@@ -125,7 +132,8 @@ static bool take(LsAugment *a, const char *word, unsigned *seen, LsError *e)
         *seen |= 1u << k;
         return known[k].take(a, word, word[n] ? word + n + 1 : NULL, e);
     }
-    return bad(word, "is not one of flip, vflip, crop, resized-crop, jitter, mixup, cutmix", e);
+    return bad(word, "is not one of flip, vflip, crop, resized-crop, rotate, jitter, mixup, cutmix",
+               e);
 }
 
 bool ls_augment_parse(LsAugment *a, const char *text, LsError *e)

@@ -20,6 +20,7 @@ typedef struct LsAugment {
                    * wide as narrow to broad times its height, brought to the input's
                    * size */
     double least, most, narrow, broad;
+    double rotate; /* largest turn, in degrees, around the middle of the window; 0: none */
     double colour[LS_COLOURS]; /* largest change; 0: none */
     double mixup, cutmix;      /* alpha of the Beta distribution; 0: off */
 } LsAugment;
@@ -28,10 +29,11 @@ typedef struct LsAugment {
  */
 bool ls_augment_parse(LsAugment *a, const char *text, LsError *e);
 
-/* Whether windows or mirror images are taken; whether windows are; whether colours change. */
+/* Whether windows, mirror images or turns are taken; whether windows are; whether colours change;
+ * whether samples are mixed. */
 static inline bool ls_augment_moves(const LsAugment *a)
 {
-    return a->flip > 0 || a->vflip > 0 || a->crop || a->resized;
+    return a->flip > 0 || a->vflip > 0 || a->crop || a->resized || a->rotate > 0;
 }
 static inline bool ls_augment_crops(const LsAugment *a)
 {

@@ -158,7 +158,7 @@ bool ls_augmenter_open(LsAugmenter *a, const LsAugment *how, const LsDataset *d,
         const int64_t bytes = d->source[k].per_sample * d->p->real_bytes;
         other = bytes > other ? bytes : other;
     }
-    a->room = ls_scratch_bytes(&a->size, a->channels, other);
+    a->room = ls_scratch_bytes(&a->size, a->channels, a->how.rotate > 0, other);
     if (how != NULL
         && posix_memalign((void **)&a->memory, 64, (size_t)a->room * (size_t)rooms + 64) != 0) {
         a->memory = NULL;
@@ -198,10 +198,12 @@ static bool read_picture(const LsAugmenter *a, LsScratch *s, uint32_t input, int
 {
     const LsDataset *d = a->data;
     const bool coloured = ls_augment_colours(&a->how);
-    if (!w->resized && !coloured)
+    if (!w->resized && !w->turned && !coloured)
         return ls_window_read(d, input, sample, w, to, e);
     const int64_t n = a->size.high * a->size.wide, channels = d->source[input].channel;
     ls_picture_resample(d, input, sample, w, &a->size, s);
+    if (w->turned)
+        ls_picture_turn(w, &a->size, d->source[input].per_sample / n, s);
     if (coloured) {
         const double white = ls_picture_white(d, input);
         float factor[LS_COLOURS];
@@ -261,7 +263,7 @@ bool ls_augmenter_read(const LsAugmenter *a, int room, uint32_t input, int64_t s
     const LsDataset *d = a->data;
     LsScratch s = {0};
     if (a->memory != NULL)
-        s = ls_scratch_at(a->memory + room * a->room, &a->size, a->channels);
+        s = ls_scratch_at(a->memory + room * a->room, &a->size, a->channels, a->how.rotate > 0);
     if (!read_one(a, &s, input, sample, epoch, to, e))
         return false;
     const LsMix m =

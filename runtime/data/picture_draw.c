@@ -18,6 +18,7 @@ enum {
     MIX_HOW = 0x800,
     MIX_TOP = 0x900,
     MIX_LEFT = 0xa00,
+    TURN = 0xb00,
     SHARE = 0x10000,      /* and beyond */
     PARTNERS = 0x5061726e /* of the order that says who is mixed with whom */
 };
@@ -96,6 +97,12 @@ LsWindow ls_window_draw(const LsAugment *a, const LsPictureSize *s, uint64_t key
     w.flip = ls_draw_unit(key, FLIP) < a->flip;
     w.vflip = ls_draw_unit(key, VFLIP) < a->vflip;
     w.reflect = a->reflect;
+    if (a->rotate > 0) {
+        const double angle = between(key, TURN, -a->rotate, a->rotate) * (M_PI / 180);
+        w.turned = true;
+        w.cosine = cos(angle);
+        w.sine = sin(angle);
+    }
     if (a->resized) {
         draw_resized(a, s, key, &w);
     } else if (a->crop) {

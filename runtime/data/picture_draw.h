@@ -25,7 +25,20 @@ typedef struct LsWindow {
     int64_t top, left, high, wide;
     bool flip, vflip, reflect;
     bool resized; /* brought to the input's size, even if it has it; else it has it */
+    bool turned;  /* around its middle, at the input's size, behind the mirror */
+    double cosine, sine;
 } LsWindow;
+
+/* Where row y and column x of a turned window, `high` and `wide`, come from: a place in the window
+ * that is not turned. */
+static inline void ls_window_turn(const LsWindow *w, int64_t high, int64_t wide, int64_t y,
+                                  int64_t x, double from[2])
+{
+    const double my = (double)(high - 1) / 2, mx = (double)(wide - 1) / 2;
+    const double dy = (double)y - my, dx = (double)x - mx;
+    from[0] = w->sine * dx + w->cosine * dy + my;
+    from[1] = w->cosine * dx - w->sine * dy + mx;
+}
 
 LsWindow ls_window_centre(const LsPictureSize *s);
 LsWindow ls_window_draw(const LsAugment *a, const LsPictureSize *s, uint64_t key);

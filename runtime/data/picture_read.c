@@ -6,6 +6,7 @@
 #include "runtime/data/label_input.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 bool ls_takes_labels(const LsProgram *p, uint32_t input)
@@ -197,6 +198,28 @@ static bool read_piece(const Reader *r, int64_t plane, int64_t y, int64_t from_y
                                back ? -apart : apart, e);
 }
 
+/* A row of a window that is turned, pixel by pixel. */
+static bool read_turned(const Reader *r, int64_t plane, int64_t y, LsError *e)
+{
+    const LsPictureSize *s = &r->size;
+    for (int64_t x = 0; x < s->wide; x++) {
+        double from[2];
+        ls_window_turn(r->window, s->high, s->wide, y, x, from);
+        const int64_t at_y = (int64_t)rint(from[0]), at_x = (int64_t)rint(from[1]);
+        LsPiece row = {.from = -1}, column = {.from = -1};
+        if (at_y >= 0 && at_y < s->high)
+            row.from = source_of(at_y, s->high, r->window->vflip, r->window->top, r->window->high,
+                                 s->from_high, r->window);
+        if (at_x >= 0 && at_x < s->wide)
+            column.from = source_of(at_x, s->wide, r->window->flip, r->window->left,
+                                    r->window->wide, s->from_wide, r->window);
+        column.x = x, column.n = 1, column.step = 1;
+        if (!read_piece(r, plane, y, row.from, &column, e))
+            return false;
+    }
+    return true;
+}
+
 static bool read_row(const Reader *r, int64_t plane, int64_t y, int64_t from_y, LsError *e)
 {
     LsPiece c;
@@ -246,6 +269,12 @@ bool ls_window_read(const LsDataset *d, uint32_t input, int64_t sample, const Ls
         memset(to, 0, (size_t)(s->per_sample * r.bytes));
     keep_pieces(&r);
     const int64_t planes = s->labels > 0 ? 1 : s->per_sample / (r.size.high * r.size.wide);
+    for (int64_t y = 0; w->turned && y < r.size.high; y++)
+        for (int64_t p = 0; p < planes; p++)
+            if (!read_turned(&r, p, y, e))
+                return false;
+    if (w->turned)
+        return true;
     LsPiece rows;
     for (int64_t y = 0; ls_window_piece(w, &r.size, true, y, &rows); y += rows.n)
         for (int64_t p = 0; p < planes; p++)

@@ -44,10 +44,11 @@ static int64_t row_bytes(const LsPictureSize *s)
     return aligned(most(s->from_wide, s->wide) * (int64_t)sizeof(float));
 }
 
-int64_t ls_scratch_bytes(const LsPictureSize *s, int64_t channels, int64_t other_bytes)
+int64_t ls_scratch_bytes(const LsPictureSize *s, int64_t channels, bool turns, int64_t other_bytes)
 {
-    return plane_bytes(s, channels) + 2 * row_bytes(s) + taps_bytes(s->high, s->from_high)
-           + taps_bytes(s->wide, s->from_wide) + aligned(other_bytes);
+    return (1 + turns) * plane_bytes(s, channels) + 2 * row_bytes(s)
+           + taps_bytes(s->high, s->from_high) + taps_bytes(s->wide, s->from_wide)
+           + aligned(other_bytes);
 }
 
 static LsTaps taps_at(char **memory, int64_t n, int64_t length)
@@ -58,11 +59,15 @@ static LsTaps taps_at(char **memory, int64_t n, int64_t length)
     return t;
 }
 
-LsScratch ls_scratch_at(void *memory, const LsPictureSize *s, int64_t channels)
+LsScratch ls_scratch_at(void *memory, const LsPictureSize *s, int64_t channels, bool turns)
 {
     char *at = memory;
     LsScratch of = {.plane = memory};
     at += plane_bytes(s, channels);
+    if (turns) {
+        of.turned = (float *)(void *)at;
+        at += plane_bytes(s, channels);
+    }
     of.row = (float *)(void *)at;
     at += 2 * row_bytes(s);
     of.down = taps_at(&at, s->high, s->from_high);
@@ -202,6 +207,38 @@ void ls_picture_resample(const LsDataset *d, uint32_t input, int64_t sample, con
             resample_plane(d, input, sample, w, size, s, p);
         else
             copy_plane(d, input, sample, w, size, s, p);
+}
+
+/* ---- turning ---- */
+
+/* The part of a pixel that row y and column x have in the value at a place between pixels. */
+static float weigh(const float *plane, const LsPictureSize *s, int64_t y, int64_t x, double part)
+{
+    return y < 0 || x < 0 || y >= s->high || x >= s->wide
+               ? 0
+               : (float)part * plane[y * s->wide + x];
+}
+
+void ls_picture_turn(const LsWindow *w, const LsPictureSize *size, int64_t channels, LsScratch *s)
+{
+    const int64_t n = size->high * size->wide;
+    for (int64_t k = 0; k < n; k++) {
+        double from[2];
+        ls_window_turn(w, size->high, size->wide, k / size->wide, k % size->wide, from);
+        const double top = floor(from[0]), left = floor(from[1]);
+        const double down = from[0] - top, right = from[1] - left;
+        const int64_t y = (int64_t)top, x = (int64_t)left;
+        for (int64_t p = 0; p < channels; p++) {
+            const float *plane = s->plane + p * n;
+            s->turned[p * n + k] = weigh(plane, size, y, x, (1 - down) * (1 - right))
+                                   + weigh(plane, size, y, x + 1, (1 - down) * right)
+                                   + weigh(plane, size, y + 1, x, down * (1 - right))
+                                   + weigh(plane, size, y + 1, x + 1, down * right);
+        }
+    }
+    float *const plane = s->plane;
+    s->plane = s->turned;
+    s->turned = plane;
 }
 
 /* ---- storing ---- */

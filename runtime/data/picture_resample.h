@@ -13,16 +13,19 @@ typedef struct LsTaps {
     int64_t taps;
 } LsTaps;
 
-/* Memory for one picture at a time: room for what ls_scratch_bytes says. */
+/* Memory for one picture at a time, or, to turn it, for two: room for what ls_scratch_bytes says.
+ */
 typedef struct LsScratch {
-    float *plane; /* the picture, [channel][high][wide] */
-    float *row;   /* of the picture in the data, twice */
+    float *plane;  /* the picture, [channel][high][wide] */
+    float *turned; /* another one; NULL: nothing is turned */
+    float *row;    /* of the picture in the data, twice */
     LsTaps down, across;
     char *other; /* the sample to mix with, of one input */
 } LsScratch;
 
-int64_t ls_scratch_bytes(const LsPictureSize *s, int64_t channels, int64_t other_bytes);
-LsScratch ls_scratch_at(void *memory, const LsPictureSize *s, int64_t channels);
+int64_t ls_scratch_bytes(const LsPictureSize *s, int64_t channels, bool turns,
+                         int64_t other_bytes);
+LsScratch ls_scratch_at(void *memory, const LsPictureSize *s, int64_t channels, bool turns);
 
 /* The numbers of one axis, of a window of `length` elements from which `n` are made: triangles as
  * wide as the larger of both elements' distances, as PyTorch's interpolate(antialias=True). */
@@ -31,6 +34,8 @@ void ls_taps_set(LsTaps *t, int64_t n, int64_t length, bool flip);
 /* Reads a window of a sample to s->plane, as the data have it, before --scale. */
 void ls_picture_resample(const LsDataset *d, uint32_t input, int64_t sample, const LsWindow *w,
                          const LsPictureSize *size, LsScratch *s);
+/* Turns s->plane: each pixel is interpolated between four ones, with zeros around the picture. */
+void ls_picture_turn(const LsWindow *w, const LsPictureSize *size, int64_t channels, LsScratch *s);
 /* Stores s->plane to the sample's place in a batch: with --scale, --mean and --std. */
 void ls_picture_store(const LsDataset *d, uint32_t input, const LsScratch *s, void *to);
 

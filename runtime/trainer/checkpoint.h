@@ -11,6 +11,8 @@
 #include "runtime/privacy/ledger_text.h"
 #include "runtime/trainer/run_habits.h"
 
+enum { LS_SHUFFLED_BY = 2 };
+
 /* The position of a run, and the settings of its data. 64-bit fields only, up to the alphabet: the
  * checksum covers its bytes. */
 typedef struct LsPlace {
@@ -20,7 +22,8 @@ typedef struct LsPlace {
     int64_t epoch;              /* whole epochs done */
     int64_t samples;            /* of the training data */
     uint64_t seed;
-    int64_t drop_last, shuffle; /* 0 or 1: settings of the data order */
+    int64_t drop_last;          /* 0 or 1 */
+    int64_t shuffle;            /* 0: file order; 1: by `seed`; LS_SHUFFLED_BY + N: by the seed N */
     LsAlphabet alphabet;        /* of the text; the checksum covers it only if it is not empty */
     LsPrivacyLedger ledger;     /* of private updates; likewise, and with it `seeded` */
     int64_t seeded;             /* 0 or 1: private updates were made with --noise-seed */

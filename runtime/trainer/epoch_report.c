@@ -267,6 +267,8 @@ static bool report(LsTrainer *t, bool whole, LsError *e)
         ls_train_begin_pass(t);
     }
     printf("\n");
+    if (ok && t->feed.val.p && t->o.by_class && *t->ending.signal == 0)
+        ls_metrics_print(&t->reports.metrics, stdout);
     fflush(stdout);
     ls_events_flush(&t->reports.events);
     tell_of_unwritten(t);

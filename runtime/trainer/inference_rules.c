@@ -13,6 +13,7 @@ static const char *useless(const LsTrainerOptions *o)
            : o->val_split       ? "--val-split"
            : o->metrics         ? "--metrics"
            : o->confusion       ? "--confusion"
+           : o->by_class        ? "--by-class"
            : o->dump            ? "--dump"
            : o->trace           ? "--trace"
            : o->profile         ? "--profile"
@@ -58,10 +59,12 @@ bool ls_trainer_inference_fit(LsTrainerOptions *o, const LsProgram *p, LsError *
         return ls_fail(e, LS_EXIT_USAGE,
                        "--predict-outputs is for --predict and for --serve-stdin");
     if (wants == NULL)
-        return (!o->metrics && !o->confusion) || o->eval || o->val || o->val_split
+        return (!o->metrics && !o->confusion && !o->by_class) || o->eval || o->val || o->val_split
                || ls_fail(e, LS_EXIT_USAGE,
                           "%s: the run evaluates nothing; give --val, --val-split or --eval",
-                          o->metrics ? "--metrics" : "--confusion");
+                          o->metrics     ? "--metrics"
+                          : o->confusion ? "--confusion"
+                                         : "--by-class");
     if (o->predict && (o->generate || o->serve_stdin))
         return ls_fail(e, LS_EXIT_USAGE, "--predict and %s are two runs",
                        o->serve_stdin ? "--serve-stdin" : "--generate");

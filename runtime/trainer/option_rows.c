@@ -51,9 +51,12 @@ static const LsOption row[] = {
      "--seed"},
     {"--augment", NULL, "HOW,...", TEXT, AT(augment), 1,
      "change the samples of training, anew in every epoch: flip, vflip[=CHANCE], "
-     "crop=PAD[:reflect], resized-crop[=MIN-MAX], jitter=B/C/S/H, mixup=ALPHA, cutmix=ALPHA"},
+     "crop=PAD[:reflect], resized-crop[=MIN-MAX], rotate=DEG, jitter=B/C/S/H, mixup=ALPHA, "
+     "cutmix=ALPHA"},
     {"--shuffle", NULL, NULL, FLAG, AT(shuffle), 1,
      "a new order every epoch (default); --no-shuffle: file order"},
+    {"--shuffle-seed", NULL, "N", LS_OPTION_WHOLE, 0, (int64_t)1 << 62, AT(shuffle_seed), 1,
+     "another seed of that order than --seed; the rest that is drawn stays"},
     {"--drop-last", NULL, NULL, FLAG, AT(drop_last), 1, "leave out an incomplete last batch"},
     {"--workers", NULL, "N", WHOLE(0), AT(workers), 1, "threads that prepare batches"},
     LS_OPTION_HEADING("Training"),
@@ -143,6 +146,8 @@ static const LsOption row[] = {
      "what evaluations give besides loss and accuracy: auto (default), all, none, or of classes "
      "top5, confusion, precision, recall, f1, iou, dice, auroc, perplexity, of values mae, mse, "
      "r2"},
+    {"--by-class", NULL, NULL, FLAG, AT(by_class), 1,
+     "print the metrics of each class after every evaluation, not only with --eval"},
     {"--confusion", NULL, "FILE", OUTPUT, AT(confusion), 1,
      "write how often each class was taken for each other in the last evaluation (CSV: a row for "
      "each class, a column for each prediction)"},

@@ -21,8 +21,8 @@ static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError 
     if (o->order_given && !o->eval)
         return ls_fail(
             e, LS_EXIT_USAGE,
-            "--shuffle, --no-shuffle and --drop-last: private training draws the samples of "
-            "every update at random, whatever their order");
+            "--shuffle, --no-shuffle, --shuffle-seed and --drop-last: private training draws the "
+            "samples of every update at random, whatever their order");
     return !o->check_gradients
            || ls_fail(e, LS_EXIT_USAGE,
                       "--check-gradients: private gradients are clipped and noisy; "
@@ -266,6 +266,15 @@ static bool fits_validation(const LsTrainerOptions *o, const LsProgram *p, LsErr
            || ls_fail(e, LS_EXIT_USAGE, "%s: --eval trains nothing", trains);
 }
 
+static bool fits_order(const LsTrainerOptions *o, LsError *e)
+{
+    if (o->shuffle_seed >= 0 && o->eval)
+        return ls_fail(e, LS_EXIT_USAGE, "--shuffle-seed: --eval takes the data in their order");
+    return o->shuffle_seed < 0 || o->shuffle
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "--shuffle-seed and --no-shuffle: data in file order need no seed");
+}
+
 /* What is drawn for the samples of training. */
 static bool fits_augmentation(LsTrainerOptions *o, LsError *e)
 {
@@ -331,7 +340,7 @@ bool ls_trainer_options_fit(LsTrainerOptions *o, const LsProgram *p, LsError *e)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
-    if (!fits_augmentation(o, e))
+    if (!fits_order(o, e) || !fits_augmentation(o, e))
         return false;
     if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e)
         || !fits_pipeline(o, p, e))

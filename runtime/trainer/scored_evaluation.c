@@ -11,8 +11,13 @@ bool ls_scored_open(LsTrainer *t, LsError *e)
     const LsTrainerOptions *o = &t->o;
     if (o->infers != NULL || (t->feed.val.p == NULL && !o->eval))
         return true;
-    return ls_metrics_open(&t->reports.metrics, &t->engine, o->metrics, o->confusion != NULL,
-                           o->eval, data_of(t), e);
+    if (!ls_metrics_open(&t->reports.metrics, &t->engine, o->metrics, o->confusion != NULL,
+                         o->eval, data_of(t), e))
+        return false;
+    return !o->by_class || (t->reports.metrics.chosen & LS_METRIC_PER_CLASS)
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "--by-class: no metric by class is chosen; --metrics names precision, "
+                      "recall, f1, iou or dice of programs whose loss is of classes or bits");
 }
 
 static void add(void *to, const char *name, double value, bool higher)

@@ -186,7 +186,10 @@ static bool count_ranks(LsTrainer *t, LsCommWish *w, LsError *e)
 static void run_ranks(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    char same[1100], habits[300];
+    char same[1100], habits[300], order[40];
+    snprintf(order, sizeof order, "%s", o->shuffle ? "shuffled" : "in file order");
+    if (o->shuffle_seed >= 0)
+        snprintf(order, sizeof order, "shuffled by %" PRId64, o->shuffle_seed);
     snprintf(habits, sizeof habits,
              ", split %s, %" PRId64 " and %" PRId64 " batches, evaluated every %" PRId64
              ", best %.64s, patience %" PRId64 ", rates %" PRId64 " in %.64s",
@@ -198,7 +201,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
              ", epochs %.17g, %s%s%s, augmented by %.160s, replicas "
              "compared %" PRId64 "%s",
              t->p->about.plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs,
-             o->shuffle ? "shuffled" : "in file order", o->drop_last ? ", drop last" : "",
+             order, o->drop_last ? ", drop last" : "",
              o->random_windows ? ", random windows" : "", o->augment ? o->augment : "nothing",
              o->compare_replicas,
              o->val_split || o->limit_batches || o->limit_val_batches || o->val_every

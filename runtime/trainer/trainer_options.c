@@ -81,7 +81,8 @@ static bool parse_one(LsTrainerOptions *o, int argc, char **argv, int *k, LsErro
         return false;
     const LsOption *op = ls_option_take(&ls_trainer_table, o, NULL, argc, argv, k, why);
     o->seed_given |= op != NULL && op->at == AT(seed);
-    o->order_given |= op != NULL && (op->at == AT(shuffle) || op->at == AT(drop_last));
+    o->order_given |= op != NULL && (op->at == AT(shuffle) || op->at == AT(shuffle_seed)
+                                       || op->at == AT(drop_last));
     return op != NULL || ls_fail(e, LS_EXIT_USAGE, "%s", why);
 }
 
@@ -97,6 +98,7 @@ bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc,
     *o = (LsTrainerOptions){.shuffle = !ls_is_private(p),
                             .workers = -1,
                             .epochs = -1,
+                            .shuffle_seed = -1,
                             .noise_seed = -1,
                             .check_clip = -1,
                             .ensemble_seed = -1,

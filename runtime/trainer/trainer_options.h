@@ -21,7 +21,8 @@ typedef struct LsTrainerOptions {
     bool pack;
     bool random_windows;        /* of token streams */
     const char *augment; LsAugment augments;            /* as given, as parsed */
-    bool shuffle, drop_last, order_given;   /* order_given: one of both */
+    bool shuffle, drop_last, order_given;   /* order_given: one of both, or the next one */
+    int64_t shuffle_seed;       /* of the order of samples; -1: that of the run */
     int64_t workers;            /* -1: chosen from the number of threads */
     double epochs;              /* -1: not given */
     int64_t steps;              /* updates; 0: no limit */
@@ -51,6 +52,7 @@ typedef struct LsTrainerOptions {
     int64_t top_k;              /* 0: all */
     bool serve_stdin;
     const char *metrics, *confusion;
+    bool by_class;              /* every evaluation prints its table */
     bool export_scaling, export_notes;
     int64_t find_rate;          /* updates; -1: a usual number of them; 0: no search */
     const char *rate_range, *rate_table;

@@ -26,6 +26,25 @@ static bool has_other_order(const LsTrainer *t)
            || t->place.habits.limit != t->o.limit_batches;
 }
 
+/* As checkpoints have it. */
+static int64_t order_of(const LsTrainer *t)
+{
+    return !t->o.shuffle ? 0 : t->o.shuffle_seed < 0 ? 1 : LS_SHUFFLED_BY + t->o.shuffle_seed;
+}
+
+/* The order of the checkpoint's run is another one. */
+static void tell_of_order(const LsTrainer *t)
+{
+    char was[64];
+    snprintf(was, sizeof was, "%s", t->place.shuffle == 0 ? "in file order"
+                                    : t->o.shuffle        ? "shuffled by --seed"
+                                                          : "shuffled");
+    if (t->place.shuffle >= LS_SHUFFLED_BY)
+        snprintf(was, sizeof was, "shuffled by --shuffle-seed=%" PRId64,
+                 t->place.shuffle - LS_SHUFFLED_BY);
+    fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n", was);
+}
+
 /* Batches of the whole run; of a part of an epoch the nearest number, at least one. */
 static bool count_batches(const LsTrainer *t, int64_t *batches, LsError *e)
 {
@@ -47,7 +66,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     t->feed.pass = (LsPass){.data = &t->feed.train,
                             .augment = t->feed.augmenter.kind != NULL ? &t->feed.augmenter : NULL,
                             .parts = t->p->division.micro_batches,
-                            .seed = t->place.seed,
+                            .seed = t->o.shuffle_seed < 0 ? t->place.seed
+                                                          : (uint64_t)t->o.shuffle_seed,
                             .shuffle = t->o.shuffle,
                             .drop_last = t->o.drop_last,
                             .members = t->p->ensemble.own_batches ? t->p->ensemble.members : 0,
@@ -67,9 +87,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
                        ls_batch_samples(&t->p->division)
                            * (t->feed.pass.members > 0 ? t->feed.pass.members : 1),
                        t->feed.pass.members > 0 ? ", one for all members" : " (--drop-last)");
-    if (resumed && t->place.shuffle != t->o.shuffle)
-        fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n",
-                t->place.shuffle ? "shuffled" : "in file order");
+    if (resumed && t->place.shuffle != order_of(t))
+        tell_of_order(t);
     if (resumed && !ls_is_private(t->p) && has_other_order(t)) {
         fprintf(stderr,
                 "note: the data%s are not those of the checkpoint; continuing with epoch %" PRId64
@@ -80,7 +99,7 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     }
     t->place.samples = t->feed.train.samples;
     t->place.drop_last = t->o.drop_last;
-    t->place.shuffle = t->o.shuffle;
+    t->place.shuffle = order_of(t);
     t->place.habits.limit = t->o.limit_batches;
     if (t->o.find_rate)
         return ls_find_rate_plan(t, e);

@@ -148,7 +148,8 @@ class Options:
         if self.net.kind == "image" and dice.random() < 0.4:
             how = dice.choice(["flip", "flip=0.2,vflip", "crop=1", "crop=2:reflect,flip",
                                "resized-crop", "resized-crop=0.3-1,vflip", "flip,jitter=0.4/0.4",
-                               "mixup=0.3", "cutmix=1,flip", "crop=1,mixup=1,cutmix=1"])
+                               "mixup=0.3", "rotate=30", "cutmix=1,flip",
+                               "crop=1,mixup=1,cutmix=1"])
             self.augments = how
             self.run += ["--augment", how]
             self.way_run += ["--workers", str(dice.choice([0, 1, 3]))]

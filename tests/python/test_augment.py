@@ -134,6 +134,26 @@ def nearest(labels, window):
     return out[:, ::-1] if flip else out
 
 
+# ---- turns ----
+def turned(planes, degrees, d, sharp):
+    """Around the middle, counterclockwise; between pixels, or (sharp) the nearest one."""
+    angle = math.radians(d.between(0xB00, -degrees, degrees))
+    y, x = np.mgrid[:HIGH, :WIDE] - np.array([HIGH - 1, WIDE - 1])[:, None, None] / 2
+    y, x = (math.sin(angle) * x + math.cos(angle) * y + (HIGH - 1) / 2,
+            math.cos(angle) * x - math.sin(angle) * y + (WIDE - 1) / 2)
+    room = HIGH + WIDE
+    big = np.pad(planes, ((0, 0), (room, room), (room, room)))
+    if sharp:
+        return big[:, room + np.rint(y).astype(int), room + np.rint(x).astype(int)]
+    out = np.zeros((len(planes), HIGH, WIDE))
+    for v in (0, 1):
+        for u in (0, 1):
+            row, column = np.floor(y).astype(int) + v, np.floor(x).astype(int) + u
+            part = (1 - abs(row - y)) * (1 - abs(column - x))
+            out += part * big[:, room + row, room + column]
+    return out
+
+
 # ---- colours ----
 def grey(p):
     return 0.2989 * p[0] + 0.587 * p[1] + 0.114 * p[2]
@@ -177,6 +197,8 @@ def one(how, data, epoch, i, norm):
         p = resize(picture, window)
     else:
         p = cut(picture, window, reflect, 0)
+    if "rotate" in how:
+        p = turned(p, float(how["rotate"]), d, False)
     p = p / white
     if "jitter" in how:
         p = jitter(p, [float(v) for v in how["jitter"].split("/")], d)
@@ -186,6 +208,8 @@ def one(how, data, epoch, i, norm):
             label = nearest(label, window)
         else:
             label = cut(label[None], window, reflect, 0)[0]
+        if "rotate" in how:
+            label = turned(label[None], float(how["rotate"]), d, True)[0]
     mean, std = norm
     p = (p - np.array(mean)[:, None, None]) / np.array(std)[:, None, None]
     return p, np.moveaxis(np.eye(CLASSES)[label], -1, 0)
@@ -253,7 +277,7 @@ def check(program, name, steps, how, options):
     p, t = sample({} if how == "none" else parse(how), data, epoch, i, norm)
     seen = dump["out/y1"][0]
     error = abs(seen - p).max()
-    plain = not any(w in how for w in ("resized", "jitter", "mixup"))
+    plain = not any(w in how for w in ("resized", "rotate", "jitter", "mixup"))
     assert error <= (1e-6 if plain else 1e-5), f"{how}: step {steps}: pixels differ by {error:g}"
     grad = next(dump[k][0] for k in dump.files if k.startswith("grad/b"))
     target = 1 / CLASSES - grad * (t[0].size if t.ndim == 3 else 1)
@@ -295,9 +319,11 @@ def write_data():
 
 SAME = ["flip=0.9,vflip", "crop=3", "crop=3:reflect,flip", "jitter=0.4", "jitter=0/0.5",
         "jitter=0/0/0.7", "jitter=0/0/0/0.3", "flip,crop=2,jitter=0.4/0.4/0.4/0.1", "mixup=0.3",
-        "cutmix=1", "mixup=0.2,cutmix=0.7,flip,crop=1"]
+        "cutmix=1", "mixup=0.2,cutmix=0.7,flip,crop=1", "rotate=30",
+        "rotate=180,flip,vflip,jitter=0.4"]
 OTHER = ["crop", "flip,crop=2", "resized-crop=0.05-0.2,flip", "resized-crop=0.5-1,mixup=1",
-         "resized-crop,cutmix=1,jitter=0.4/0.4/0.4/0.1,vflip"]
+         "resized-crop,cutmix=1,jitter=0.4/0.4/0.4/0.1,vflip", "rotate=45,crop=3:reflect,flip",
+        "resized-crop,rotate=20,vflip,mixup=0.4"]
 NORM = ["--mean", "0.4,0.5,0.6", "--std", "0.2,0.25,0.3"]
 
 

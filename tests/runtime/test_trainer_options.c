@@ -218,6 +218,39 @@ static void check_shuffle(void)
     ck_assert_float_ne(seen.x[0], features[0]);
 }
 
+/* The first samples of a run. */
+static void first_samples(const char *command, float x[TC * TS])
+{
+    LsProgram p = watched();
+    memcpy(step, p.phase.train.step, sizeof step);
+    step[0].run = look_at_x;
+    p.phase.train.step = step;
+    must(&p, 0, command);
+    memcpy(x, seen.x, TC * TS * sizeof *x);
+}
+
+static void check_shuffle_seed(void)
+{
+    float by_seed[TC * TS], by_its_own[TC * TS], other[TC * TS];
+    first_samples("--data data.npz --seed 7 --steps 1", by_seed);
+    first_samples("--data data.npz --seed 3 --steps 1", other);
+    ck_assert_mem_ne(other, by_seed, sizeof by_seed);
+    first_samples("--data data.npz --seed 3 --shuffle-seed 7 --steps 1", by_its_own);
+    ck_assert_uint_eq(seen.seed, 3);
+    ck_assert_mem_eq(by_its_own, by_seed, sizeof by_seed);
+    /* A checkpoint knows it. */
+    runs("--data data.npz --shuffle-seed 7 --epochs 2 --save by_seed");
+    runs("--data data.npz --shuffle-seed 7 --epochs 3 --resume by_seed/step-000000006.safetensors");
+    ck_assert_ptr_null(strstr(err_text, "the checkpoint's run had its data"));
+    runs("--data data.npz --epochs 3 --resume by_seed/step-000000006.safetensors");
+    TOLD(err_text, "the checkpoint's run had its data shuffled by --shuffle-seed=7; this run has");
+    LsProgram p = watched();
+    must(&p, 2, "--data data.npz --shuffle-seed 7 --no-shuffle");
+    TOLD(err_text, "--shuffle-seed and --no-shuffle");
+    must(&p, 2, "--data data.npz --shuffle-seed 7 --eval");
+    TOLD(err_text, "--shuffle-seed: --eval takes the data in their order");
+}
+
 static void check_label_from(void)
 {
     static LsInput input[2];
@@ -327,6 +360,22 @@ static void check_metrics(void)
     TOLD(err_text, "this program has no mae: its loss is of classes");
     must(&p, 2, "--data data.npz --metrics f1");
     TOLD(err_text, "--metrics: the run evaluates nothing");
+}
+
+static void check_by_class(void)
+{
+    enum { EPOCHS = 2 };
+    runs("--data data.npz --val data.npz --metrics f1 --epochs 2");
+    ck_assert_int_eq(count(out_text, "labels\n"), 0);
+    runs("--data data.npz --val data.npz --metrics f1 --by-class --epochs 2");
+    ck_assert_int_eq(count(out_text, "class         f1     labels\n0 "), EPOCHS);
+    LsProgram p = watched();
+    must(&p, 2, "--data data.npz --val data.npz --by-class");
+    TOLD(err_text, "--by-class: no metric by class is chosen");
+    must(&p, 2, "--data data.npz --metrics none --by-class");
+    TOLD(err_text, "the run evaluates nothing");
+    must(&p, 2, "--data data.npz --by-class");
+    TOLD(err_text, "--by-class: the run evaluates nothing");
 }
 
 static void check_confusion(void)
@@ -886,6 +935,7 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"min-delta", check_min_delta},
     {"export-best", check_export_best},
     {"metrics", check_metrics},
+    {"by-class", check_by_class},
     {"confusion", check_confusion},
     {"predict", check_predict},
     {"predict-as", check_predict_as},
@@ -917,6 +967,7 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"random-windows", check_random_windows},
     {"augment", check_augment},
     {"shuffle", check_shuffle},
+    {"shuffle-seed", check_shuffle_seed},
     {"drop-last", check_drop_last},
     {"workers", check_workers},
     {"epochs", check_epochs},
@@ -991,6 +1042,9 @@ START_TEST(what_cannot_be_met_is_refused_with_the_reason)
         {"--data data.npz --augment jitter", "'jitter': takes the largest changes"},
         {"--data data.npz --augment jitter=0/0/0/0.6", "'jitter=0/0/0/0.6': takes the largest"},
         {"--data data.npz --augment mixup", "'mixup': takes the alpha"},
+        {"--data data.npz --augment rotate", "'rotate': takes the largest turn"},
+        {"--data data.npz --augment rotate=181", "'rotate=181': takes the largest turn"},
+        {"--data data.npz --augment rotate=0", "'rotate=0': takes the largest turn"},
         {"--data data.npz --augment cutmix=0", "'cutmix=0': takes the alpha"},
         {"--data data.npz --augment flip,", "'': is not one of flip, vflip, crop"},
         {"--data data.npz --augment crop,resized-crop", "crop and resized-crop both choose"},

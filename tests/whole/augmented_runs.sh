@@ -65,7 +65,7 @@ refused() {
 "$lowerset" model unet --size=16 --channels=1 --classes=2 --width=4 -o maps.onnx >said
 
 # ---- the same bits, whoever makes the batches ----
-all=resized-crop=0.3-1,flip,vflip,jitter=0.4/0.4,mixup=0.4,cutmix=1
+all=resized-crop=0.3-1,flip,vflip,rotate=20,jitter=0.4/0.4,mixup=0.4,cutmix=1
 built net net.onnx --batch 8 --loss soft_ce
 data="--data pictures,labels --seed 5 --epochs 3"
 # shellcheck disable=SC2086
@@ -102,8 +102,8 @@ built maps maps.onnx --batch 4 --loss ce
 data="--data pictures,masks --seed 5 --epochs 2"
 # shellcheck disable=SC2086
 {
-    ran one maps $data --augment resized-crop,flip,vflip --workers 0
-    ran other maps $data --augment resized-crop,flip,vflip --workers 3 --threads 2
+    ran one maps $data --augment resized-crop,flip,vflip,rotate=9 --workers 0
+    ran other maps $data --augment resized-crop,flip,vflip,rotate=9 --workers 3 --threads 2
     same one other
 }
 

@@ -76,4 +76,54 @@ for signal in $signals; do
     must ./t --eval $data --resume "$at"
     [ -s log ] && [ -s "$(ls tb$signal/*)" ] || fail "$signal: no log, or no events"
 done
+# kills COMMAND...: starts it again and again, and kills it after some milliseconds; after each time
+# `good` looks at what lies there.
+kills() {
+    for ms in 2 4 6 8 11 14 18 23 29 36 45 56 70; do
+        "$@" >out 2>err &
+        job=$!
+        sleep "0.0$(printf %02d "$ms")"
+        kill -9 $job 2>/dev/null || true
+        wait $job 2>/dev/null || true
+        job=
+        good || fail "killed after $ms ms: $*"
+    done
+}
+# The file of before, or the whole new one.
+good() { cmp -s "$at" "$old" || cmp -s "$at" "$new"; }
+# replaced OLD NEW COMMAND... FILE: the command writes FILE, which has the bytes of OLD, then NEW.
+replaced() {
+    old=$1 new=$2
+    shift 2
+    for at; do :; done
+    cp "$old" "$at"
+    kills "$@"
+    must "$@"
+    cmp "$new" "$at" || fail "at its end: $*"
+}
+many="--data synthetic:40000 --progress none --threads 2"
+for form in csv npz; do
+    must ./t --data synthetic:50 --predict old.$form
+    must ./t $many --predict new.$form
+    replaced old.$form new.$form ./t $many --predict at.$form
+done
+for what in export save-weights; do
+    must ./t $data --epochs 1 --$what old.$what
+    must ./t $data --epochs 2 --$what new.$what
+    replaced old.$what new.$what ./t $data --epochs 2 --$what at.$what
+done
+awk 'BEGIN { print "a,b,c"
+    for (i = 0; i < 30000; i++) print i % 7 ",some words," i }' >table.csv
+head -n 10 table.csv >short.csv
+must "$lowerset" data pack short.csv -o old.lsd
+must "$lowerset" data pack table.csv -o new.lsd
+replaced old.lsd new.lsd "$lowerset" data pack table.csv -o at.lsd
+# A folder of masks is there with all of them, or not at all.
+good() { [ ! -e "$at" ] || { [ "$(ls "$at" | wc -l)" = 200 ] && rm -r "$at"; }; }
+must "$lowerset" model unet --width=2 --depth=1 --size=8 --batch=0 --classes=3 -o unet.onnx
+must "$lowerset" compile unet.onnx --batch 8 --loss ce --opt 0 --plan-effort 1 -q -o unet
+at=masks
+kills ./unet --data synthetic:200 --progress none --predict masks/
+must ./unet --data synthetic:200 --progress none --predict masks/
+good || fail "the folder of masks at its end"
 echo "nothing half-written was taken for whole"
