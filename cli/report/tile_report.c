@@ -21,6 +21,7 @@ typedef struct Regions {
     const LsGraph *g;
     uint32_t *root;             /* by node: a node of the same region */
     uint32_t *same;             /* by node: the first tile of its kernel */
+    int64_t *last;              /* by first tile: where the last tile so far begins */
     int64_t *whole, *part;      /* by first tile: bytes of all tiles; of the largest */
     Region *list; uint32_t n;
 } Regions;
@@ -42,13 +43,19 @@ static uint32_t root_of(const Regions *x, uint32_t n)
     return n;
 }
 
-static bool is_same(const LsGraph *g, uint32_t a, uint32_t b)
+static bool has_part(const LsGraph *g, LsValueId v, int64_t samples)
 {
-    const LsNode *m = &g->node[a], *n = &g->node[b];
-    const bool begins = m->tile.first == 0 && n->nin == m->nin + n->nout;       /* a sum */
-    return m->op == n->op && m->nout == n->nout && m->phase == n->phase
-           && (m->nin == n->nin || begins) && m->tile.first != n->tile.first && m->name != NULL && n->name != NULL
-           && strcmp(m->name, n->name) == 0;
+    return ls_shape(g, v)->rank > 1 && ls_shape(g, v)->dim[0] < samples;
+}
+
+/* Node b is a tile of the kernel whose first tile is a, and which has no such tile yet. */
+static bool is_of(const Regions *x, uint32_t a, uint32_t b)
+{
+    const LsNode *m = &x->g->node[a], *n = &x->g->node[b];
+    const bool begins = m->tile.first == 0 && n->nin == m->nin + n->nout;   /* a sum */
+    return x->last[a] < n->tile.first && m->op == n->op && m->nout == n->nout
+           && m->phase == n->phase && (m->nin == n->nin || begins)
+           && m->name != NULL && n->name != NULL && strcmp(m->name, n->name) == 0;
 }
 
 /* The samples in the node's tile: dim 0 of what it makes or reads of them. */
@@ -60,12 +67,12 @@ static int64_t bytes_of(const Regions *x, uint32_t n)
     for (int k = 0; k < g->node[n].nin; k++) {
         const LsValueId v = ls_in(g, (LsNodeId){n}, k);
         const uint32_t def = ls_is(v) ? g->value[v.i].def.i : 0;
-        if (def != 0 && is_tile(g, def) && ls_shape(g, v)->rank > 1 && ls_shape(g, v)->dim[0] < most)
+        if (def != 0 && is_tile(g, def) && has_part(g, v, most))
             bytes += ls_value_bytes(g, v, x->job->target.real_bytes);
     }
     for (int k = 0; k < g->node[n].nout; k++) {
         const LsValueId v = ls_out(g, (LsNodeId){n}, k);
-        if (ls_shape(g, v)->rank > 1 && ls_shape(g, v)->dim[0] < most)
+        if (has_part(g, v, most))
             bytes += ls_value_bytes(g, v, x->job->target.real_bytes);
     }
     return bytes;
@@ -76,11 +83,12 @@ static void join(Regions *x)
     const LsGraph *g = x->g;
     for (uint32_t n = 1; n < g->nnode; n++) {
         x->root[n] = x->same[n] = n;
-        for (uint32_t m = 1; is_tile(g, n) && m < n && x->same[n] == n; m++)
-            if (is_tile(g, m) && x->same[m] == m && is_same(g, m, n))
-                x->same[n] = m;
         if (!is_tile(g, n))
             continue;
+        for (uint32_t m = 1; m < n && x->same[n] == n; m++)
+            if (is_tile(g, m) && x->same[m] == m && is_of(x, m, n))
+                x->same[n] = m;
+        x->last[x->same[n]] = g->node[n].tile.first;
         x->root[n] = root_of(x, x->same[n]);
         for (int k = 0; k < g->node[n].nin; k++) {
             const LsValueId v = ls_in(g, (LsNodeId){n}, k);
@@ -111,6 +119,7 @@ static Regions find(const LsJob *job)
     Regions x = {.job = job, .g = g};
     x.root = ls_arena_alloc(a, g->nnode, sizeof *x.root);
     x.same = ls_arena_alloc(a, g->nnode, sizeof *x.same);
+    x.last = ls_arena_alloc(a, g->nnode, sizeof *x.last);
     x.whole = ls_arena_alloc(a, g->nnode, sizeof *x.whole);
     x.part = ls_arena_alloc(a, g->nnode, sizeof *x.part);
     x.list = ls_arena_alloc(a, g->nnode, sizeof *x.list);

@@ -179,7 +179,7 @@ LsTails *ls_tails_new(const LsBoundGraph *b, LsTailOptions options)
     LsArena *arena = ls_arena_new();
     LsTails *t = ls_arena_alloc(arena, 1, sizeof *t);
     *t = (LsTails){.b = b, .dag = b->p->dag, .arena = arena, .o = options};
-    enum { MANY = 3000 };       /* more groups by tensor take too much room where only bytes count */
+    enum { MANY = 3000 };       /* more take too much room where only bytes count */
     uint32_t n = b->p->n, bits = 0;
     t->tensors = (b->p->nt + 63) / 64;
     t->group_words = options.peak && n > MANY ? 0 : (n + 63) / 64;

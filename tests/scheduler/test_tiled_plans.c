@@ -1,4 +1,4 @@
-/* tests/scheduler/test_tiled_plans.c -- plans of graphs in tiles against all tilings and all orders.
+/* tests/scheduler/test_tiled_plans.c -- plans in tiles against all tilings and all orders.
  *
  * Small random graphs of up to eight nodes that can be split: a map makes a value of samples from
  * values of samples, tile by tile; a sum makes a small value of all tiles, which maps behind it
