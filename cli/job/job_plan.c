@@ -218,7 +218,7 @@ static int plan_last(LsJob *job, const LsBudget *b)
  * take longer to change much. A look at one of many tilings has the usual time. */
 static void give_tiles_time(const LsJob *job, LsPlanOptions *want)
 {
-    enum { MANY = 800, SECONDS = 8 };
+    enum { MANY = 300, SECONDS = 8 };
     if (job->tiling.tiles > 1 && job->dag->nnode > MANY && !job->unproven && want->effort == 0
         && job->options->memory.plan_time == NULL)
         want->seconds = SECONDS;

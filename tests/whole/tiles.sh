@@ -6,6 +6,7 @@
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
 net=$(cd "$2" && pwd)/tests/whole/tiled_net.py
+judge=$(cd "$2" && pwd)/tests/data/judge/judge.py
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 cd "$out"
@@ -97,7 +98,6 @@ if "$lowerset" plan vgg.onnx --batch 8 --budget $less --plan-effort 1 --no-tiles
 fi
 
 # ---- another program replays plans in parts, and knows nothing of parts ----
-judge=$(cd "$2" && pwd)/tests/data/judge/judge.py
 for budget in min 60%; do
     "$lowerset" plan small.onnx $on --budget $budget --plan-effort 5 -q --tiles 3@16KiB \
         --plan-json tiled.plan.json --graph-json tiled.graph.json >said || fail "plan --plan-json"
