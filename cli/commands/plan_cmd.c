@@ -12,6 +12,7 @@
 #include "cli/commands/plan_stages.h"
 #include "cli/report/precision_advice.h"
 #include "cli/report/rank_report.h"
+#include "cli/report/tile_report.h"
 #include "cli/options/scale_spec.h"
 #include "codegen/cuda/conv_report.h"
 #include "compiler/ir/precision.h"
@@ -166,6 +167,7 @@ static void print_tiles(const LsJob *job)
     if (job->untiled > 0)
         printf("; with whole values at least %s in all", ls_bytes_text(a, job->untiled));
     printf("\n");
+    ls_tile_print(job);
 }
 
 /* Prints the memory of the process, part by part. */
@@ -247,8 +249,10 @@ static const char *tiles_json(const LsJob *job)
                ? NULL
                : ls_arena_printf(job->cx.arena,
                                  "{\"parts\":%" PRId64 ",\"least_bytes\":%" PRId64
-                                 ",\"nodes\":%" PRIu32 ",\"bytes_without\":%" PRId64 "}",
-                                 job->tiling.tiles, job->tiling.least, job->tiled, job->untiled);
+                                 ",\"nodes\":%" PRIu32 ",\"bytes_without\":%" PRId64
+                                 ",\"regions\":%s}",
+                                 job->tiling.tiles, job->tiling.least, job->tiled, job->untiled,
+                                 ls_tile_json(job));
 }
 
 static int report(LsJob *job)

@@ -214,13 +214,25 @@ static int plan_last(LsJob *job, const LsBudget *b)
     return code;
 }
 
+/* A large value in parts is many equal nodes, in place of one, so moves of a few nodes at a time
+ * take longer to change much. A look at one of many tilings has the usual time. */
+static void give_tiles_time(const LsJob *job, LsPlanOptions *want)
+{
+    enum { MANY = 300, SECONDS = 8 };
+    if (job->tiling.tiles > 1 && job->dag->nnode > MANY && !job->unproven && want->effort == 0
+        && job->options->memory.plan_time == NULL)
+        want->seconds = SECONDS;
+}
+
 bool ls_job_plan_loaded(LsJob *job, const LsBudget *b)
 {
     LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven,
                           .state_bytes = job->state_bytes};
     const LsHinted *hinted;
-    return ls_options_planning(job->options, &want) == 0
-           && ls_options_recompute(job->options, &job->recompute) == 0
+    if (ls_options_planning(job->options, &want) != 0)
+        return false;
+    give_tiles_time(job, &want);
+    return ls_options_recompute(job->options, &job->recompute) == 0
            && ls_job_hints(job, &hinted) == 0 && plan_ensemble(job, hinted, b, &want);
 }
 
@@ -240,6 +252,7 @@ int ls_job_plan(LsJob *job)
     if (code != 0)
         return code;
     want.state_bytes = job->state_bytes;
+    give_tiles_time(job, &want);
     const bool fits = plan_ensemble(job, hinted, &budget, &want);
     if ((!fits || budget.least) && !ls_job_plan_chunks(job, &budget, fits)
         && !ls_job_plan_tiles(job, &budget, fits) && !fits)

@@ -21,6 +21,7 @@ static bool may_have_tiles(const LsJob *job, const LsBudget *b)
 {
     const LsOptions *o = job->options;
     return !job->graph_file && job->tiling.tiles == 0 && !is_word(job, "off")
+           && !o->memory.no_tiles
            && job->target.kind == LS_TARGET_CPU && ls_tiles_exclude(o) == NULL
            && (b->least ? is_word(job, "auto") : b->percent == 0 && b->bytes > 0)
            && o->memory.keep.n + o->memory.forget.n == 0 && o->memory.recompute == NULL

@@ -29,8 +29,10 @@ static const LsOption memory[] = {
      "compute values of SIZE bytes or more in N parts of the samples, which are never in memory "
      "together; results are the same, bit for bit. auto: as a --budget in bytes, or min, needs "
      "(default: where a budget in bytes has no plan otherwise)"},
+    {"--no-tiles", NULL, NULL, FLAG, AT(no_tiles), BUILD, "as --tiles=off: values stay whole"},
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
-     "work of the search for a plan, in seconds of one core of 2023 (default 2)"},
+     "work of the search for a plan, in seconds of one core of 2023 (default 2, with large values "
+     "in --tiles 8)"},
     {"--plan-effort", NULL, "PERCENT", INTEGER(1, 10000), AT(plan_effort), SEARCH,
      "moves of that search, in percent of the usual number, however long --plan-time is; below "
      "100 its work shrinks, too (default 100, with --stages 10)"},

@@ -11,7 +11,7 @@ typedef struct LsMemoryGroup {
     LsList keep, forget;
     const char *plan_time;
     int64_t plan_effort;        /* percent; 0: the default */
-    bool prove, no_inplace, no_offsets, no_alternatives, store_gradients, no_epilogues;
+    bool prove, no_inplace, no_offsets, no_alternatives, store_gradients, no_epilogues, no_tiles;
 } LsMemoryGroup;
 extern const LsOptionGroup ls_memory_group;
 

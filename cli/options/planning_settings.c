@@ -97,6 +97,10 @@ int ls_options_tiling(const LsOptions *o, int64_t *tiles, int64_t *least)
     *tiles = *least = 0;
     if (text == NULL || strcmp(text, "off") == 0)
         return 0;
+    if (o->memory.no_tiles) {
+        fprintf(stderr, "lowerset: --no-tiles is the opposite of --tiles: leave one of both out\n");
+        return LS_EXIT_USAGE;
+    }
     if (ls_tiles_exclude(o) != NULL) {
         fprintf(stderr, "lowerset: --tiles: parts of samples do not go together with %s: leave one "
                         "of both out\n", ls_tiles_exclude(o));

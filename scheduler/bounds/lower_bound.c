@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "scheduler/bounds/bound_branching.h"
+#include "scheduler/bounds/least_peak.h"
 #include "scheduler/bounds/separators.h"
 #include "scheduler/state_search/best_first_search.h"
 
@@ -220,19 +221,28 @@ static void search_all(LsBounder *c, int64_t budget, double enough)
         keep_step(c, budget, (o.value - c->b->base) * (1 - 0x1p-40));
 }
 
-/* Bounds the least peak: exactly for small graphs, else by the last node of the path. */
+static void raise_least(LsBounder *c, LsOptimum o)
+{
+    if (o.value > (double)c->least && o.value < INFINITY)
+        c->least = (int64_t)o.value;
+}
+
+/* Bounds the least peak: exactly for small graphs, else by the last node of the path, then by the
+ * largest tensors. */
 static void search_least(LsBounder *c)
 {
+    enum { USUAL = 60000, PROVING = 2000000 };      /* states */
     LsOptimum o = {0};
     c->least_searched = true;
     if (is_small(c))
         o = ls_optimum_peak(c->b, c->least, states(c));
-    if (!o.exact && o.value < INFINITY && c->b->npath > 0)
-        o = ls_optimum_peak_of(c->b, c->b->path[c->b->npath - 1],
-                               o.value > (double)c->least ? (int64_t)o.value : c->least,
-                               states(c) / (1 + c->p->n / 64));
-    if (o.value > (double)c->least && o.value < INFINITY)
-        c->least = (int64_t)o.value;
+    raise_least(c, o);
+    if (o.exact || o.value == INFINITY || c->b->npath == 0)
+        return;
+    raise_least(c, ls_optimum_peak_of(c->b, c->b->path[c->b->npath - 1], c->least,
+                                      states(c) / (1 + c->p->n / 64)));
+    c->least = ls_least_peak(c->b, c->least,
+                             (uint32_t)percent(c, c->o.prove ? PROVING : USUAL));
 }
 
 LsBound ls_bounder_at(LsBounder *c, int64_t budget, double enough)

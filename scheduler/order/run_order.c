@@ -48,12 +48,14 @@ static uint32_t later(uint32_t a, uint32_t b)
  * list order among them, which is valid, so one pass by id sees earlier updates first. */
 static void find_slots(LsArena *scratch, const LsProb *p, const LsSeq *rest, uint32_t *slot)
 {
-    uint32_t *first = ls_arena_alloc(scratch, p->n + 1u, sizeof *first);
+    uint32_t *made = ls_arena_alloc(scratch, p->nt + 1u, sizeof *made);
     uint32_t *last = ls_arena_alloc(scratch, p->n + 1u, sizeof *last);
     for (uint32_t s = 0; s < rest->n; s++) {
-        if (first[rest->node[s]] == 0)
-            first[rest->node[s]] = s + 1;
-        last[rest->node[s]] = s + 1;
+        const uint32_t v = rest->node[s];
+        for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++)  /* alternatives make it, too */
+            if (made[p->out.id[k]] == 0)
+                made[p->out.id[k]] = s + 1;
+        last[v] = s + 1;
     }
     for (uint32_t v = 0; v < p->n; v++) {
         if (!p->needed[v] || p->role[v] != LS_ROLE_UPDATE)
@@ -61,7 +63,7 @@ static void find_slots(LsArena *scratch, const LsProb *p, const LsSeq *rest, uin
         uint32_t at = 0;
         for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++) {
             uint32_t m = p->maker[p->in.id[k]];
-            at = later(at, p->role[m] == LS_ROLE_UPDATE ? slot[m] : first[m]);
+            at = later(at, p->role[m] == LS_ROLE_UPDATE ? slot[m] : made[p->in.id[k]]);
         }
         for (uint32_t k = p->before.at[v]; k < p->before.at[v + 1]; k++) {
             uint32_t m = p->before.id[k];

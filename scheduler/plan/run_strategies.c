@@ -18,8 +18,8 @@ typedef struct Beside {
 typedef struct ByBlocks { Beside beside; const LsProb *p; } ByBlocks;
 
 /* Number of searches for the least memory, and most nodes for them. More searches find little more,
- * and processors are few. In larger graphs they find little, and that packs badly. */
-enum { LEASTS = 2, LEASTS_MOST = 1000 };
+ * and processors are few. */
+enum { LEASTS = 2, LEASTS_MOST = 3000 };
 
 typedef struct Least { Beside beside; LsLimit limit; uint32_t turn; } Least;
 
@@ -314,6 +314,14 @@ static void run_least(Fill *z, double seconds)
     ls_strategy_least(z->pool, &limit, 0);
 }
 
+/* Lowers the least peak further, window by window. */
+static void tighten(Fill *z)
+{
+    LsLimit limit = least_limit(z, usual_seconds(z, 1), 0.5);
+    if (z->pool->has_turn && z->pool->prob->n <= LEASTS_MOST)
+        ls_strategy_tighten(z->pool, &limit);
+}
+
 static void find_least(void *least)
 {
     Least *l = least;
@@ -417,6 +425,7 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
     if (p->n <= FEW)                                /* in larger graphs it finds little so soon */
         run_least(z, usual_seconds(z, usual_part(z, false)));
     join_leasts(z);
+    tighten(z);
     search_on(z, effort);
     if (waits)                                      /* these come after what they could distract */
         offer_step_again(z, p);

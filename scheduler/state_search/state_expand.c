@@ -132,25 +132,28 @@ static bool step_back(LsTails *t, uint32_t k, uint32_t v, LsTail *step)
         ls_tails_put(t->next, t->asks.id[j]);
     if (t->bit[v] != LS_NO_ID)
         ls_tails_put(t->next, t->bit[v]);
+    const double change = t->group_words > 0 ? change_need(t, v) : 0;
     if (t->o.peak) {
         step->cost = (double)bytes > after->cost ? (double)bytes : after->cost;
         return true;
     }
     step->cost = after->cost + t->price[v];
-    step->ahead = after->ahead + change_need(t, v);
+    step->ahead = after->ahead + change;
     return true;
 }
 
 /* Returns whether the step just built is as good here as anywhere earlier in the schedule. This
  * fails if an alternative could replace it, or could ask again for a group that nothing else
- * needs. */
+ * needs; and if something before still needs the group, so that it would run twice: that costs
+ * time, and bytes in between. */
 static bool is_free(const LsTails *t, const LsTail *step)
 {
     const LsTail *after = &t->tail[step->then];
     uint32_t group = t->b->group[step->node];
     return group != LS_NO_ID && t->b->alone[group] && !ls_tails_has(t->pulled, group)
            && step->bytes <= after->bytes
-           && step->cost + step->ahead == after->cost + after->ahead;
+           && step->cost + step->ahead == after->cost + after->ahead
+           && !(t->o.peak && ls_tails_has(t->next + t->words, group));
 }
 
 /* Records that the step reaches the state in t->next. */
@@ -213,7 +216,7 @@ void ls_tails_expand(LsTails *t, uint32_t k)
     t->nfresh = 0;
     t->work += (uint64_t)PICK_WORK * n;
     t->tail[k].closed = true;
-    for (uint32_t j = 0; j < n && !t->o.peak; j++) {
+    for (uint32_t j = 0; j < n && t->group_words > 0; j++) {
         uint32_t v = t->pick[j];
         if (change_of(t, v, bits_of(t, k)) <= 0 && step_back(t, k, v, &step)
             && is_free(t, &step)) {

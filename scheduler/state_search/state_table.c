@@ -61,7 +61,7 @@ static LsRows musts_of(LsTails *t)
 {
     LsPairs p = {0};
     for (uint32_t v = 0; v < t->dag->nnode; v++)
-        if (ls_tails_must_run(&t->dag->node[v]))
+        if (t->bit[v] != LS_NO_ID && ls_tails_must_run(&t->dag->node[v]))
             ls_pairs_add(t->arena, &p, t->b->group[v], v);
     return ls_rows(t->arena, &p, t->dag->nnode);
 }
@@ -179,9 +179,10 @@ LsTails *ls_tails_new(const LsBoundGraph *b, LsTailOptions options)
     LsArena *arena = ls_arena_new();
     LsTails *t = ls_arena_alloc(arena, 1, sizeof *t);
     *t = (LsTails){.b = b, .dag = b->p->dag, .arena = arena, .o = options};
+    enum { MANY = 3000 };       /* more take too much room where only bytes count */
     uint32_t n = b->p->n, bits = 0;
     t->tensors = (b->p->nt + 63) / 64;
-    t->group_words = options.peak ? 0 : (n + 63) / 64;
+    t->group_words = options.peak && n > MANY ? 0 : (n + 63) / 64;
     t->bit = ls_arena_alloc(arena, n + 1u, sizeof *t->bit);
     for (uint32_t v = 0; v < n; v++) {
         const LsDagNode *node = &t->dag->node[v];
@@ -293,10 +294,10 @@ uint32_t ls_tails_end(LsTails *t, uint32_t node, double cost)
     for (uint32_t k = 0; node != LS_NO_ID && k < t->dag->node[node].nin; k++)
         if (!t->dag->tensor[t->dag->node[node].in[k]].persistent)
             ls_tails_put(t->next, t->dag->node[node].in[k]);
-    double ahead = find_need(t);
+    const double ahead = find_need(t);
     uint32_t end = ls_tails_find(t);
     t->tail[end].cost = cost;
-    t->tail[end].ahead = ahead;
+    t->tail[end].ahead = t->o.peak ? 0 : ahead;
     for (uint32_t k = 0; k < t->dag->ntensor; k++)
         t->tail[end].bytes += ls_tails_has(t->next, k) ? t->size[k] : 0;
     return end;

@@ -78,6 +78,10 @@ void ls_strategy_least(LsCandidates *pool, const LsLimit *limit, uint32_t turn);
  * whether the clock cut the search. */
 bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, LsLimit *limit);
 
+/* Offers candidates of ever less peak, until the limit: windows around the places of the peak are
+ * searched for runs that fit. */
+void ls_strategy_tighten(LsCandidates *pool, LsLimit *limit);
+
 /* Offers the optima of a small graph by a search of all schedules (best_first_search.h): the whole
  * Pareto front of a tiny graph, else the cheapest for fractions of the peak without recomputation,
  * as far as a counted effort goes. effort: percent of the usual. */

@@ -161,3 +161,31 @@ bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, LsLimit *limit)
     }
     return z.cut;
 }
+
+/* Brings the candidate of least peak below `target`, and makes the result cheaper. Returns whether
+ * it did. */
+static bool tighten(Polish *z, int64_t target)
+{
+    LsSeq seq = begin(z, ls_candidates_least(z->pool));
+    const bool found = lower(z, &seq, target);
+    if (found) {
+        slide(z, &seq, target);
+        ls_candidates_offer(z->pool, &seq, "auto");
+    }
+    ls_arena_free(z->arena);
+    return found;
+}
+
+void ls_strategy_tighten(LsCandidates *pool, LsLimit *limit)
+{
+    enum { STATES = 1500 };                         /* per percent of effort */
+    static const double part[] = {0.03, 0.01, 0.003, 0};        /* of the peak, to take off */
+    if (pool->n == 0)
+        return;
+    Polish z = {.pool = pool, .p = pool->prob, .limit = limit,
+                .left = (uint64_t)STATES * limit->effort};
+    for (size_t k = 0; k < sizeof part / sizeof *part && z.left > 0 && !z.cut;) {
+        const int64_t peak = ls_candidates_least(pool)->peak;
+        k += !tighten(&z, peak - 1 - (int64_t)(part[k] * (double)peak));
+    }
+}

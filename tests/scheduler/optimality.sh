@@ -1,6 +1,7 @@
 #!/bin/sh
-# Plans do not get worse. Plans small models and graphs for six budgets each and compares overhead
-# and proof with tests/optimality/plans.txt: a worse figure fails, a better figure asks for `bless`.
+# Plans do not get worse. Plans small models and graphs for six budgets each and for the least, some
+# models in tiles as well, and compares overhead and proof, at the least the arena and its bound,
+# with tests/optimality/plans.txt: a worse figure fails, a better figure asks for `bless`.
 # Runs a selection, the smallest graphs of four families and one network; runs all with LS_WHOLE
 # (./dev test --all) and for `bless`.
 #   sh tests/scheduler/optimality.sh BUILD-FOLDER SOURCE-FOLDER [bless [-y]]
@@ -33,22 +34,50 @@ rows() {
     }' "$name/sweep.csv"
 }
 
+# KEY FILE: the number after this key.
+number() {
+    sed -n 's/.*"'"$1"'":[[:space:]]*\([0-9][0-9]*\).*/\1/p' "$2" | head -n 1
+}
+
+# NAME FILE [OPTION...]: the row of the least arena; bytes in place of overhead and bound.
+least() {
+    name=$1 file=$2
+    shift 2
+    "$build/lowerset" plan "$file" -q --budget min --plan-time 100000 --plan-effort 100 \
+        --json "$@" >least.json 2>log || { echo "FAIL $name: $(tail -n 3 log)"; exit 1; }
+    printf '%-14s %5s %% %11d %11d %12d %12d  %s\n' "$name" min \
+        "$(number arena_bytes least.json)" "$(number least_peak_lower_bound_bytes least.json)" \
+        "$(number live_peak_bytes least.json)" "$(number arena_bytes least.json)" \
+        "$(sed -n 's/.*"plan":[[:space:]]*"\([0-9a-f]*\)".*/\1/p' least.json | head -n 1)"
+}
+
 # NAME BATCH ZOO-OPTION...
 model() {
     name=$1 batch=$2
     shift 2
     "$build/lowerset" model "$@" -o "$name.onnx"
     rows "$name" "$name.onnx" --batch "$batch" --machine cpu
+    least "$name" "$name.onnx" --batch "$batch" --machine cpu
+}
+
+# NAME TILES BATCH ZOO-OPTION...
+tiled() {
+    name=$1 tiles=$2 batch=$3
+    shift 3
+    "$build/lowerset" model "$@" -o "$name.onnx"
+    least "$name" "$name.onnx" --batch "$batch" --machine cpu --tiles "$tiles"
 }
 
 # FAMILY SIZE [SEED]
 graph() {
     "$build/bench/make_graph" "$1" "$2" "${3:-3}" >"$1$2.json"
     rows "$1$2" "$1$2.json"
+    least "$1$2" "$1$2.json"
 }
 
 {
     echo "# Plans of auto; written by ./dev bless. Budgets are of the arena without recomputation."
+    echo "# Of the least arena (min) bytes, found and proven. NAME@K: large values in K parts."
     echo "#"
     printf '# %-12s %7s %11s %11s %12s %12s  %s\n' graph budget "overhead %" "bound %" \
         "live peak" arena plan
@@ -57,6 +86,7 @@ graph() {
     graph dense 4
     graph dag 10 11
     model googlenet 4 googlenet --classes=10 --size=64
+    tiled resnet18@4 4@32KiB 8 resnet18 --stem=cifar --width=8 --classes=10 --size=32
     if [ -n "$whole" ]; then
         graph unet 2
         graph transformer 1
@@ -73,6 +103,8 @@ graph() {
         model gpt 4 gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65
         model unet 4 unet --width=6 --depth=3 --classes=2 --size=32
         model vgg16 4 vgg16_bn --width=8 --classes=10 --size=64
+        tiled unet@2 2@40KiB 4 unet --width=6 --depth=3 --classes=2 --size=32
+        tiled vgg16@4 4@256KiB 4 vgg16_bn --width=8 --classes=10 --size=64
     fi
 } >now.txt
 
@@ -102,10 +134,10 @@ awk -v whole="$whole" '
         old = overhead[key] == "none" ? 1e9 : overhead[key] + 0
         now = $4 == "none" ? 1e9 : $4 + 0
         change = now - old > 0.0002 ? 1 : old - now > 0.0002 ? -1 : 0
-        what = "overhead " overhead[key] " -> " $4 " %"
+        what = $2 == "min" ? "bytes " old " -> " now : "overhead " overhead[key] " -> " $4 " %"
         if (change == 0 && (bound[key] - $5 > 0.0002 || $5 - bound[key] > 0.0002)) {
             change = $5 < bound[key] ? 1 : -1
-            what = "bound " bound[key] " -> " $5 " %"
+            what = "bound " bound[key] " -> " $5 ($2 == "min" ? " bytes" : " %")
         }
         if (change > 0) print "WORSE " key ": " what
         if (change < 0) print "better " key ": " what

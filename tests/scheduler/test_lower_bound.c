@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "scheduler/bounds/cut_line.h"
+#include "scheduler/bounds/least_peak.h"
 #include "scheduler/bounds/lower_bound.h"
 #include "scheduler/plan/planner.h"
 #include "tests/support/dag_tools.h"
@@ -127,7 +128,7 @@ static void tiny_update(Tiny *x, uint64_t *rnd)
     x->id[x->nid++] = 0;
 }
 
-typedef struct Tally { int schedules, none, tight; double lost; } Tally;
+typedef struct Tally { int schedules, none, tight, least; double lost; } Tally;
 
 /* The separators' bound holds; trying all schedules finds the optimum itself. */
 static void check_budget(const Tiny *x, bool inplace, int64_t budget, int64_t least, Tally *tally)
@@ -138,6 +139,7 @@ static void check_budget(const Tiny *x, bool inplace, int64_t budget, int64_t le
     LsBound b = ls_bound(p, budget, &(LsBoundOptions){.relaxed = true});
     LsBound all = ls_bound(p, budget, &(LsBoundOptions){0});
     ck_assert_int_le(b.least, least);
+    tally->least += b.least == least;
     ck_assert_int_eq(all.least, least);
     ck_assert_int_eq(all.infeasible, best < 0);
     if (best >= 0) {
@@ -178,10 +180,12 @@ static void check_random(Kind kind, uint64_t seed, int rounds)
         for (int64_t b = (int64_t)least - 1; b < (int64_t)least + 6; b += 2)
             check_budget(&x, inplace, b > 0 ? b : 1, (int64_t)least, &tally);
     }
-    printf("%d schedules, separators prove %d optimal, %.2f lost on average; %d infeasible\n",
-           tally.schedules, tally.tight, tally.lost / (tally.schedules + 1), tally.none);
+    printf("%d schedules, separators prove %d optimal, %.2f lost on average; %d infeasible, "
+           "the least peak %d times\n", tally.schedules, tally.tight,
+           tally.lost / (tally.schedules + 1), tally.none, tally.least);
     ck_assert_int_gt(tally.schedules, rounds);
     ck_assert_int_gt(2 * tally.tight, tally.schedules);
+    ck_assert_int_gt(3 * tally.least, 2 * (tally.schedules + tally.none));
 }
 
 START_TEST(no_schedule_of_a_random_graph_beats_the_bound)
@@ -376,6 +380,33 @@ START_TEST(the_least_that_a_report_certifies_is_the_optimum_to_the_byte)
 }
 END_TEST
 
+/* Bytes that a search of all schedules of the largest tensors proves, and that no node takes
+ * alone. */
+START_TEST(the_largest_tensors_prove_more_than_one_node)
+{
+    static const struct { const char *name; int64_t least; } row[] = {
+        {"chain64", 26214400}, {"resnet4", 26492928}, {"inception2", 7225344},
+        {"dense4", 16777216}, {"transformer2", 20971520}, {"mobile3", 48570368},
+    };
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        LsArena *a = ls_arena_new();
+        char name[64];
+        snprintf(name, sizeof name, "graphs/%s.json", row[k].name);
+        const LsDag *g = dag_shared(a, name);
+        if (g != NULL) {
+            const LsBoundGraph *b = ls_bound_graph_new(a, ls_prob_new(a, g, true));
+            int64_t own = 0;
+            for (uint32_t v = 0; v < g->nnode; v++)
+                own = b->needed[v] && b->own[v] > own ? b->own[v] : own;
+            const int64_t least = ls_least_peak(b, own, 60000);
+            ck_assert_int_gt(least, own);
+            ck_assert_int_ge(least, row[k].least);
+        }
+        ls_arena_free(a);
+    }
+}
+END_TEST
+
 /* A chain with more nodes than the exact search takes. Its least memory is known: the largest
  * operand and result together. */
 START_TEST(the_least_certified_for_a_long_chain_is_its_largest_pair)
@@ -493,6 +524,7 @@ int main(void)
         a_plan_that_costs_as_much_as_the_bound_is_called_optimal,
         plans_of_random_training_graphs_keep_the_bounds,
         the_least_that_a_report_certifies_is_the_optimum_to_the_byte,
+        the_largest_tensors_prove_more_than_one_node,
         the_least_certified_for_a_long_chain_is_its_largest_pair,
         a_budget_proven_too_small_raises_the_least_to_the_next_byte,
         a_line_proves_the_same_whole_grains_on_every_machine,

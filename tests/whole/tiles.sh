@@ -6,6 +6,7 @@
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
 net=$(cd "$2" && pwd)/tests/whole/tiled_net.py
+judge=$(cd "$2" && pwd)/tests/data/judge/judge.py
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 cd "$out"
@@ -76,6 +77,11 @@ arena() { grep -v 'no_recompute\|least_arena' "$1" >line; number line arena_byte
 whole=$(arena whole.json) parts=$(arena parts.json)
 [ "$parts" -lt $((whole * 8 / 10)) ] || fail "the least arena in parts is $parts, whole $whole"
 [ "$(number parts.json parts)" = 8 ] || fail "plan --json says nothing of the parts"
+region=$(number parts.json whole_bytes)
+[ "$region" = $((8 * $(number parts.json part_bytes))) ] || fail "plan --json: regions of $region"
+"$lowerset" plan vgg.onnx --batch 8 --plan-effort 1 -q --tiles 8@512KiB >said
+grep -q 'features.0 to .*: the largest kernel reads and writes .* whole, .* in parts' said \
+    || fail "plan says nothing of the region"
 "$lowerset" plan vgg.onnx --batch 8 --budget min --plan-effort 1 --json -q --tiles auto \
     >auto.json 2>said || fail "--tiles auto"
 [ "$(arena auto.json)" -le "$parts" ] || fail "--tiles auto finds $(arena auto.json), not $parts"
@@ -87,6 +93,17 @@ grep -q 'parts of the samples' said || fail "nothing is said of parts"
 if "$lowerset" plan vgg.onnx --batch 8 --budget $less --plan-effort 1 --tiles off >said 2>&1; then
     fail "--tiles=off has a plan of $less bytes"
 fi
+if "$lowerset" plan vgg.onnx --batch 8 --budget $less --plan-effort 1 --no-tiles >said 2>&1; then
+    fail "--no-tiles has a plan of $less bytes"
+fi
+
+# ---- another program replays plans in parts, and knows nothing of parts ----
+for budget in min 60%; do
+    "$lowerset" plan small.onnx $on --budget $budget --plan-effort 5 -q --tiles 3@16KiB \
+        --plan-json tiled.plan.json --graph-json tiled.graph.json >said || fail "plan --plan-json"
+    "${PYTHON:-python3}" "$judge" tiled.graph.json tiled.plan.json >said 2>&1 \
+        || fail "the judge refuses a plan in parts at $budget"
+done
 
 # ---- what is refused ----
 refused() {
@@ -104,5 +121,6 @@ done
 refused "N@SIZE" --tiles 1@16KiB
 refused "N@SIZE" --tiles 16KiB
 refused "N@SIZE" --tiles 2@
+refused "opposite of --tiles" --tiles 2@16KiB --no-tiles
 refused "no value of 1073741824 bytes" --tiles 2@1GiB
 echo "$passed programs in parts have the bits of whole ones"
