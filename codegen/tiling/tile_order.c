@@ -21,7 +21,11 @@ static int by_place(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static int64_t tile_of(const LsNode *n) { return n->tile.of > 0 ? n->tile.first : -1; }
+/* The first sample of the node's tile. */
+static int64_t tile_of(const LsGraph *g, const LsNode *n)
+{
+    return n->tile.of > 0 ? n->tile.first / (n->tile.of / g->batch) : -1;
+}
 
 static bool visit(LsRewrite *r, LsNodeId n)
 {
@@ -40,7 +44,7 @@ void ls_tile_order(LsCtx *cx, LsGraph *g)
     uint32_t n = 0, last = 0;
     for (uint32_t i = 1; i < g->nnode; i++) {
         const LsNode *node = &g->node[i];
-        at[i] = (Place){.tile = tile_of(node), .node = i};
+        at[i] = (Place){.tile = tile_of(g, node), .node = i};
         for (int k = 0; k < node->nin; k++) {
             const uint32_t def = g->value[ls_in(g, (LsNodeId){i}, k).i].def.i;
             const bool above = def != 0 && at[def].tile >= 0 && at[i].tile < 0;

@@ -16,9 +16,12 @@ enum { LS_TILE_OPERANDS = 64 };         /* most operands of a FUSED node that is
 typedef struct LsTileRegion {
     const LsGraph *g;
     const LsTarget *target;
-    int64_t samples;            /* dim 0 of all values that are tiled */
+    int64_t samples;            /* dim 0 of all values that are tiled, or a divisor of it: a sample
+                                 * may have several rows */
     int tiles;
     const int64_t *end;         /* by tile: the sample behind its last one */
+    bool *rows;                 /* by value: its rows, if they are a multiple of the samples,
+                                 * are of samples */
     bool *in;                   /* by node: it is in the region */
     bool *whole;                /* by value: a node outside of the region, or something else, wants
                                  * it as a whole */
@@ -30,6 +33,13 @@ LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, cons
 bool ls_tile_reads(const LsTileRegion *r, LsNodeId n, int k);
 /* Result k of a node of the region does. */
 bool ls_tile_makes(const LsTileRegion *r, LsNodeId n, int k);
+/* The first axis of a value counts samples, or rows of samples. */
+bool ls_tile_has_rows(const LsTileRegion *r, LsValueId v);
+/* Rows of a sample, in a value of this shape that has them. */
+static inline int64_t ls_tile_each(const LsTileRegion *r, const LsShape *s)
+{
+    return s->dim[0] / r->samples;
+}
 static inline int64_t ls_tile_first(const LsTileRegion *r, int tile)
 {
     return tile > 0 ? r->end[tile - 1] : 0;
