@@ -307,6 +307,6 @@ uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsTilin
     s.base = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.base);
     s.state = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.state);
     ls_rewrite(cx, g, visit, &s);
-    ls_tile_order(cx, g);
+    ls_tile_order(cx, g, t->real_bytes);
     return s.r.nodes;
 }
