@@ -80,12 +80,13 @@ static int64_t *bytes_passed(LsCtx *cx, const LsGraph *g, int real_bytes)
     return passed;
 }
 
-/* Sets the bands of a phase: each has a product, but for the last one, and ends where about as
- * little as anywhere between products is passed on. */
-static void set_bands(const LsGraph *g, LsPhase phase, const int64_t *passed, Place *at)
+/* Sets the bands of a phase, from `band` on: each has a product, but for the last one, and ends
+ * where about as little as anywhere between products is passed on. Returns the next band. */
+static uint32_t set_bands(const LsGraph *g, LsPhase phase, const int64_t *passed, uint32_t band,
+                          Place *at)
 {
     int64_t least = INT64_MAX;
-    uint32_t first = 0, end = 0, band = 0;
+    uint32_t first = 0, end = 0;
     bool any = false;
     for (uint32_t i = 1; i < g->nnode; i++)
         if (g->node[i].phase == phase && is_product(&g->node[i])) {
@@ -104,6 +105,7 @@ static void set_bands(const LsGraph *g, LsPhase phase, const int64_t *passed, Pl
         at[i].band = band;
         any |= is_product(&g->node[i]);
     }
+    return band + 1;
 }
 
 void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes)
@@ -126,8 +128,9 @@ void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes)
     for (uint32_t i = 1; i < g->nnode; i++)
         sums |= is_sum(&g->node[i]);
     const int64_t *passed = sums ? bytes_passed(cx, g, real_bytes) : NULL;
-    for (LsPhase phase = LS_FORWARD; sums && phase <= LS_BACKWARD; phase++)
-        set_bands(g, phase, passed, at);
+    const uint32_t backward = sums ? set_bands(g, LS_FORWARD, passed, 0, at) : 0;
+    if (sums)
+        set_bands(g, LS_BACKWARD, passed, backward, at);
     for (uint32_t i = 1; i < g->nnode; i++)
         if (is_update(&g->node[i]))
             at[i].level = last + 1;

@@ -88,7 +88,7 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
     const LsGraph *g = r->g;
     const LsNode *node = &g->node[n.i];
     int64_t parts, points;
-    if (node->computed != NULL || node->rounds != LS_REAL || node->phase == LS_UPDATE)
+    if (node->computed != NULL || node->phase == LS_UPDATE)
         return false;
     switch (node->op) {
     case LS_OP_FUSED: return fused_fits(r, n);

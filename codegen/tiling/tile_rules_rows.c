@@ -39,11 +39,14 @@ static bool sum_goes_on(const LsTileRegion *r, LsNodeId n)
 {
     const LsGraph *g = r->g;
     const LsShape *a = ls_in_shape(g, n, 0);
+    const LsNode *node = &g->node[n.i];
     if (!ls_tile_has_rows(r, ls_in(g, n, 0)) || !ls_tile_has_rows(r, ls_in(g, n, 1))
-        || r->target->kind != LS_TARGET_CPU || g->node[n.i].attr.gemm.part)
+        || r->target->kind != LS_TARGET_CPU || node->attr.gemm.part
+        || ls_type(g, ls_out(g, n, 0)) != LS_REAL
+        || (node->rounds == LS_BF16 && !ls_is_dot16(node)))
         return false;
     for (int t = 0; t < r->tiles; t++)
-        if (!ls_matmul_block_ends(r->target->real_bytes, ls_is_dot16(&g->node[n.i]), a->dim[0],
+        if (!ls_matmul_block_ends(r->target->real_bytes, ls_is_dot16(node), a->dim[0],
                                   r->end[t] * ls_tile_each(r, a)))
             return false;
     return true;
