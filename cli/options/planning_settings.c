@@ -82,7 +82,6 @@ const char *ls_tiles_exclude(const LsOptions *o)
     return o->machine.target != NULL && strcmp(o->machine.target, "cpu") != 0 ? "--target=cuda"
            : o->samples.privacy != NULL   ? "--dp"
            : o->samples.grads != NULL     ? "--grads"
-           : o->ensemble.members > 0      ? "--ensemble"
            : o->pipe.stages > 0           ? "--stages"
                                           : NULL;
 }
