@@ -11,7 +11,9 @@ import sys
 import tempfile
 
 NETS = {"resnet18": ("resnet18", 32), "vgg16": ("vgg16", 32), "unet": ("unet --size=256", 8),
-        "resnet50": ("resnet50", 32), "densenet121": ("densenet121", 32)}
+        "resnet50": ("resnet50", 32), "densenet121": ("densenet121", 32), "gpt": ("gpt", 8)}
+# A vocabulary head would need more than all that parts save.
+MORE = {"gpt": ("--head-chunks", "auto")}
 MIB = 2 ** 20
 
 
@@ -27,8 +29,9 @@ def row(build, folder, net):
     subprocess.run([str(build / "lowerset"), "model", *words.split(), "--batch=0",
                     "--weights=none", "-o", folder + "/net.onnx"], check=True,
                    stdout=subprocess.DEVNULL)
-    whole = plan(build, folder, batch)
-    tiled = plan(build, folder, batch, "--tiles", "auto")
+    more = MORE.get(net, ())
+    whole = plan(build, folder, batch, *more)
+    tiled = plan(build, folder, batch, *more, "--tiles", "auto")
     of = tiled.get("tiles")
     cells = [words, str(batch)]
     cells += [f"{p['arena_bytes'] / MIB:.1f}, {100 * p['overhead']:.0f} %" for p in (whole, tiled)]
