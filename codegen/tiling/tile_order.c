@@ -23,7 +23,7 @@ static int by_place(const void *a, const void *b)
         return x->level < y->level ? -1 : 1;
     if ((x->tile < 0) != (y->tile < 0))
         return x->tile < 0 ? -1 : 1;
-    if (x->band != y->band)
+    if (x->tile >= 0 && x->band != y->band)
         return x->band < y->band ? -1 : 1;
     if (x->tile != y->tile)
         return x->tile < y->tile ? -1 : 1;
