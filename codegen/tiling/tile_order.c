@@ -5,16 +5,20 @@
  * nodes without a tile come first, as no tile of the level makes an operand of theirs.
  *
  * Sums of products over the rows of all tiles are as large as weights, and lie in memory from the
- * first tile to the last one. So that those of a whole network do not lie there together, nodes with
- * such sums run in *bands*: all tiles of one band before those of the next one. Bands end where
- * little is passed on: in a transformer between its blocks. */
+ * first tile to the last one. So that those of a whole network do not lie there together, the
+ * backward part then runs in *bands*: all tiles of one band before those of the next one. Bands end
+ * where little is passed on: in a transformer between its blocks. */
 #include "codegen/tiling/tile_order.h"
 
 #include "compiler/ir/rewrite.h"
 
 #include <stdlib.h>
 
-typedef struct Place { uint32_t level, band; int64_t tile; uint32_t node; } Place; /* tile -1: none */
+typedef struct Place {
+    uint32_t level, band;
+    int64_t tile;               /* -1: none */
+    uint32_t node;
+} Place;
 
 static int by_place(const void *a, const void *b)
 {
@@ -52,24 +56,23 @@ static bool is_sum(const LsNode *n) { return n->tile.of > 0 && n->op == LS_OP_MA
 
 static bool is_product(const LsNode *n)
 {
-    return n->tile.of > 0 && (n->op == LS_OP_MATMUL || n->op == LS_OP_MATMUL_PART);
+    return n->tile.of > 0 && n->phase == LS_BACKWARD
+           && (n->op == LS_OP_MATMUL || n->op == LS_OP_MATMUL_PART);
 }
 
-/* By node: bytes of what tiles have made before the node, and nodes of the same phase from it on
+/* By node: bytes of what tiles of the backward part have made before the node, and nodes from it on
  * read. */
 static int64_t *bytes_passed(LsCtx *cx, const LsGraph *g, int real_bytes)
 {
     int64_t *passed = ls_arena_alloc(cx->arena, g->nnode + 1u, sizeof *passed);
     uint32_t *last = ls_arena_alloc(cx->arena, g->nvalue, sizeof *last);
     for (uint32_t i = 1; i < g->nnode; i++)
-        for (int k = 0; k < g->node[i].nin; k++) {
-            const uint32_t v = ls_in(g, (LsNodeId){i}, k).i;
-            if (g->node[g->value[v].def.i].phase == g->node[i].phase)
-                last[v] = i;
-        }
+        for (int k = 0; k < g->node[i].nin; k++)
+            last[ls_in(g, (LsNodeId){i}, k).i] = i;
     for (uint32_t v = 1; v < g->nvalue; v++) {
         const uint32_t def = g->value[v].def.i;
-        if (def == 0 || last[v] <= def || g->node[def].tile.of == 0 || is_sum(&g->node[def]))
+        const LsNode *n = &g->node[def];
+        if (def == 0 || last[v] <= def || n->phase != LS_BACKWARD || n->tile.of == 0 || is_sum(n))
             continue;
         const int64_t bytes = ls_value_bytes(g, (LsValueId){v}, real_bytes);
         passed[def + 1] += bytes;
@@ -80,24 +83,22 @@ static int64_t *bytes_passed(LsCtx *cx, const LsGraph *g, int real_bytes)
     return passed;
 }
 
-/* Sets the bands of a phase, from `band` on: each has a product, but for the last one, and ends
- * where about as little as anywhere between products is passed on. Returns the next band. */
-static uint32_t set_bands(const LsGraph *g, LsPhase phase, const int64_t *passed, uint32_t band,
-                          Place *at)
+/* Sets the bands of the backward part: each has a product, but for the last one, and ends where
+ * about as little as anywhere between products is passed on. */
+static void set_bands(LsCtx *cx, const LsGraph *g, int real_bytes, Place *at)
 {
+    const int64_t *passed = bytes_passed(cx, g, real_bytes);
     int64_t least = INT64_MAX;
-    uint32_t first = 0, end = 0;
+    uint32_t first = 0, end = 0, band = 0;
     bool any = false;
     for (uint32_t i = 1; i < g->nnode; i++)
-        if (g->node[i].phase == phase && is_product(&g->node[i])) {
+        if (is_product(&g->node[i])) {
             first = first > 0 ? first : i;
             end = i;
         }
     for (uint32_t i = first; i < end; i++)
         least = passed[i + 1] > 0 && passed[i + 1] < least ? passed[i + 1] : least;
     for (uint32_t i = 1; i < g->nnode; i++) {
-        if (g->node[i].phase != phase)
-            continue;
         if (any && passed[i] > 0 && passed[i] <= least + least / 4) {
             band++;
             any = false;
@@ -105,7 +106,21 @@ static uint32_t set_bands(const LsGraph *g, LsPhase phase, const int64_t *passed
         at[i].band = band;
         any |= is_product(&g->node[i]);
     }
-    return band + 1;
+}
+
+/* Every node comes behind those that make its operands. */
+static bool is_run_order(LsCtx *cx, const LsGraph *g, const Place *at)
+{
+    bool *ran = ls_arena_alloc(cx->arena, g->nnode, sizeof *ran);
+    ran[0] = true;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        const LsNodeId n = {at[i].node};
+        for (int k = 0; k < g->node[n.i].nin; k++)
+            if (!ran[g->value[ls_in(g, n, k).i].def.i])
+                return false;
+        ran[n.i] = true;
+    }
+    return true;
 }
 
 void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes)
@@ -127,14 +142,14 @@ void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes)
     bool sums = false;
     for (uint32_t i = 1; i < g->nnode; i++)
         sums |= is_sum(&g->node[i]);
-    const int64_t *passed = sums ? bytes_passed(cx, g, real_bytes) : NULL;
-    const uint32_t backward = sums ? set_bands(g, LS_FORWARD, passed, 0, at) : 0;
     if (sums)
-        set_bands(g, LS_BACKWARD, passed, backward, at);
+        set_bands(cx, g, real_bytes, at);
     for (uint32_t i = 1; i < g->nnode; i++)
         if (is_update(&g->node[i]))
             at[i].level = last + 1;
     qsort(at + 1, g->nnode - 1, sizeof *at, by_place);
+    if (!is_run_order(cx, g, at))
+        return;                 /* nodes stay as they are: a run order, too */
     for (uint32_t i = 1; i < g->nnode; i++)
         if (g->node[at[i].node].op != LS_OP_NOP)
             order[n++].i = at[i].node;
