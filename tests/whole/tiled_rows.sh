@@ -19,6 +19,9 @@ for depth in 1 2; do
         --dropout=0.1 --batch=0 -o gpt$depth.onnx >said
 done
 
+"$lowerset" model gpt --depth=1 --width=64 --heads=2 --context=64 --vocab=100 --batch=0 \
+    -o short.onnx >said
+
 # trained NAME MODEL THREADS OPTION...: NAME.npz of 3 updates, NAME.onnx
 trained() {
     name=$1 model=$2 threads=$3
@@ -46,6 +49,8 @@ same() {
     done
 }
 on="--batch 7 --dropout on"
+# Blocks of sums over 7 x 64 rows end at 224: these sums go on from no part to another.
+same short.onnx "3@1B" --batch 7
 few || same rows.onnx "2@1B 3@200KiB" $on
 same gpt2.onnx "3@256KiB" $on --budget min
 few || same gpt1.onnx "2@1B" $on --precision f64 --optimizer adamw --accumulate 2 --clip-norm 1
