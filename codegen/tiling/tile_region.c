@@ -3,7 +3,6 @@
 
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
-#include "codegen/tiling/tile_rules_rows.h"
 
 #include <string.h>
 
@@ -13,24 +12,24 @@ static bool has_samples(const LsTileRegion *r, LsValueId v)
     return ls_is(v) && s->rank > 1 && s->dim[0] == r->samples;
 }
 
-bool ls_tile_has_rows(const LsTileRegion *r, LsValueId v)
+static bool has_rows(const LsTileRegion *r, LsValueId v)
 {
-    const LsShape *s = ls_shape(r->g, v);
-    return has_samples(r, v)
-           || (ls_is(v) && r->rows[v.i] && s->rank > 1 && s->dim[0] % r->samples == 0);
+    const LsSampleRows rows = ls_tile_rows(r);
+    return ls_rows_are_in(&rows, v);
 }
 
 static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
 {
     const LsNode *node = &r->g->node[n.i];
     const LsShape *s = ls_in_shape(r->g, n, k);
+    const LsSampleRows rows = ls_tile_rows(r);
     switch (node->op) {
     case LS_OP_FUSED:
         return s->rank == node->attr.fused.body->space.rank
                && s->dim[0] == node->attr.fused.body->space.dim[0];
     case LS_OP_CONV: case LS_OP_CONV_DX: case LS_OP_RESIZE: case LS_OP_RESIZE_GRAD:
         return k == 0;
-    default: return ls_tile_row_reads(r, n, k);
+    default: return ls_tile_row_reads(&rows, n, k);
     }
 }
 
@@ -70,7 +69,7 @@ static bool fused_fits(const LsTileRegion *r, LsNodeId n)
             return false;
     for (int k = 0; k < node->nout; k++)
         if (ls_tile_makes(r, n, k)
-            && (!ls_tile_has_rows(r, ls_out(r->g, n, k))
+            && (!has_rows(r, ls_out(r->g, n, k))
                 || (f->out[k].length > 0 && f->split == 0)))
             return false;
     return !ls_reduces(f, node->nout) || !(f->axes & 1) || sums_go_on(r, n);
@@ -87,6 +86,7 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
 {
     const LsGraph *g = r->g;
     const LsNode *node = &g->node[n.i];
+    const LsSampleRows rows = ls_tile_rows(r);
     int64_t parts, points;
     if (node->computed != NULL || node->phase == LS_UPDATE)
         return false;
@@ -114,14 +114,15 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
         if (node->attr.pad.lo[0] != 0 || node->attr.pad.hi[0] != 0)
             return false;
         break;
-    default: return ls_tile_rows_fit(r, n);
+    default: return ls_tile_rows_fit(&rows, n);
     }
+    const bool several = node->op == LS_OP_CONCAT || node->op == LS_OP_SLICE;   /* rows of a sample */
     for (int k = 0; k < node->nin; k++)
         if (ls_is(ls_in(g, n, k)) && reads_samples(r, n, k)
-            && !ls_tile_has_rows(r, ls_in(g, n, k)))
+            && !(several ? has_rows : has_samples)(r, ls_in(g, n, k)))
             return false;
     for (int k = 0; k < node->nout; k++)
-        if (!ls_tile_has_rows(r, ls_out(g, n, k)))
+        if (!(several ? has_rows : has_samples)(r, ls_out(g, n, k)))
             return false;
     return true;
 }
@@ -178,7 +179,7 @@ static bool is_tiled(const LsTileRegion *r, const bool *may, uint32_t v, int64_t
 {
     const LsGraph *g = r->g;
     const LsNodeId def = g->value[v].def;
-    return def.i != 0 && may[def.i] && !r->whole[v] && ls_tile_has_rows(r, (LsValueId){v})
+    return def.i != 0 && may[def.i] && !r->whole[v] && has_rows(r, (LsValueId){v})
            && ls_value_bytes(g, (LsValueId){v}, r->target->real_bytes) >= least
            && ls_tile_makes(r, def, (int)(v - g->node[def.i].out));
 }

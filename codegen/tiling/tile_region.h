@@ -2,9 +2,8 @@
 #ifndef LS_CODEGEN_TILING_TILE_REGION_H
 #define LS_CODEGEN_TILING_TILE_REGION_H
 
-#include "codegen/emit/target.h"
+#include "codegen/tiling/tile_rules_rows.h"
 #include "compiler/ir/diag.h"
-#include "compiler/ir/graph.h"
 
 typedef struct LsTiling {
     int64_t tiles;              /* of the samples of a batch, about equal; 0, 1: none */
@@ -33,8 +32,10 @@ LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, cons
 bool ls_tile_reads(const LsTileRegion *r, LsNodeId n, int k);
 /* Result k of a node of the region does. */
 bool ls_tile_makes(const LsTileRegion *r, LsNodeId n, int k);
-/* The first axis of a value counts samples, or rows of samples. */
-bool ls_tile_has_rows(const LsTileRegion *r, LsValueId v);
+static inline LsSampleRows ls_tile_rows(const LsTileRegion *r)
+{
+    return (LsSampleRows){r->g, r->target, r->samples, r->tiles, r->end, r->rows};
+}
 /* Rows of a sample, in a value of this shape that has them. */
 static inline int64_t ls_tile_each(const LsTileRegion *r, const LsShape *s)
 {

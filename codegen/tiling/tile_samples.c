@@ -4,7 +4,6 @@
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
 #include "codegen/tiling/tile_order.h"
-#include "codegen/tiling/tile_rules_rows.h"
 #include "compiler/ir/rewrite.h"
 
 typedef struct Tiler {
@@ -186,14 +185,14 @@ static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t
 static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, int t)
 {
     const LsNode *node = &r->from->node[n.i];
-    const int64_t count = count_of(s, t);
+    const LsSampleRows rows = ls_tile_rows(&s->r);
     LsAttr at = node->attr;
     if (node->op == LS_OP_FUSED)
         at.fused.body = p->body;
     else if (node->op == LS_OP_SLICE)
-        at.slice.stop[0] = count * ls_tile_each(&s->r, ls_in_shape(r->from, n, 0));
+        at.slice.stop[0] = count_of(s, t) * ls_tile_each(&s->r, ls_in_shape(r->from, n, 0));
     else
-        ls_tile_row_attr(&s->r, n, t, &at);
+        ls_tile_row_attr(&rows, n, t, &at);
     return at;
 }
 
