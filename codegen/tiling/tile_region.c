@@ -116,7 +116,8 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
         break;
     default: return ls_tile_rows_fit(&rows, n);
     }
-    const bool several = node->op == LS_OP_CONCAT || node->op == LS_OP_SLICE;   /* rows of a sample */
+    /* Kernels of pictures take their place among the samples from LsNode.tile. */
+    const bool several = node->op == LS_OP_CONCAT || node->op == LS_OP_SLICE;
     for (int k = 0; k < node->nin; k++)
         if (ls_is(ls_in(g, n, k)) && reads_samples(r, n, k)
             && !(several ? has_rows : has_samples)(r, ls_in(g, n, k)))
