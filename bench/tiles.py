@@ -18,19 +18,23 @@ import tempfile
 NETS = {"unet": ("unet --size=256", 8), "resnet18": ("resnet18", 32), "resnet50": ("resnet50", 32),
         "resnet152": ("resnet152", 32), "densenet121": ("densenet121", 32),
         "densenet201": ("densenet201", 32), "vgg16": ("vgg16", 32), "gpt": ("gpt", 8)}
+# A vocabulary head would need more than all that parts save.
+MORE = {"gpt": ("--head-chunks", "auto")}
 PARTS = ["4@1/2", "8@1/2", "16@1/2", "8@1/4", "16@1/4", "32@1/4"]     # of the largest value
 QUICK = ["8@1/2", "16@1/4"]
 ALLOWED = [0.05, 0.10, 0.20]
 MIB = 2 ** 20
 
 
-def sweep(o, folder, batch, precision, tiles):
+def sweep(o, folder, net, precision, tiles):
     """Points of one way, its least one last: (bytes, time of a step). None: it has no plan."""
     out = pathlib.Path(folder) / "sweep"
+    how = [folder + "/net.onnx", "--batch", str(NETS[net][1]), "--quiet", "--precision", precision,
+           *MORE.get(net, ()), "--tiles", tiles]
     done = subprocess.run(
-        [str(o.build / "lowerset"), "sweep", folder + "/net.onnx", "--batch", str(batch), "--quiet",
-         "--precision", precision, "--strategies", "auto", "--points", str(o.points), "--from",
-         o.least, "--tiles", tiles, "-o", str(out)], capture_output=True, text=True, check=False)
+        [str(o.build / "lowerset"), "sweep", *how, "--strategies", "auto", "--points",
+         str(o.points), "--from", o.least, "-o", str(out)], capture_output=True, text=True,
+        check=False)
     if done.returncode != 0:
         print(f"{tiles}: {done.stderr.strip().splitlines()[0]}", file=sys.stderr)
         return []
@@ -38,8 +42,7 @@ def sweep(o, folder, batch, precision, tiles):
     points = [(s["arena_bytes"], said["base_cost"] * (1 + s["overhead"]))
               for p in said["points"] for s in p["strategies"] if s["feasible"]]
     done = subprocess.run(
-        [str(o.build / "lowerset"), "plan", folder + "/net.onnx", "--batch", str(batch), "--quiet",
-         "--precision", precision, "--budget", "min", "--json", "--tiles", tiles],
+        [str(o.build / "lowerset"), "plan", *how, "--budget", "min", "--json"],
         capture_output=True, text=True, check=True)
     low = json.loads(done.stdout)
     return [*points, (low["arena_bytes"], said["base_cost"] * (1 + low["overhead"]))]
@@ -65,14 +68,14 @@ def row(o, folder, net, precision):
     subprocess.run([str(o.build / "lowerset"), "model", *words.split(), "--batch=0",
                     "--weights=none", "-o", folder + "/net.onnx"], check=True,
                    stdout=subprocess.DEVNULL)
-    whole = sweep(o, folder, batch, precision, "off")
+    whole = sweep(o, folder, net, precision, "off")
     base = min(p[1] for p in whole)
     top = largest(o, folder, batch, precision)
     parts = []
     for way in QUICK if o.quick else PARTS:
         count, part = way.split("@1/")
         parts += [(*p, f"{count}@{top // int(part) / MIB:.1f}MiB")
-                  for p in sweep(o, folder, batch, precision, f"{count}@{top // int(part)}")]
+                  for p in sweep(o, folder, net, precision, f"{count}@{top // int(part)}")]
     for name, points in (("whole", whole), ("parts", whole + parts)):
         low = min(points)
         cells = [f"{low[0] / MIB:.1f}", f"{100 * (low[1] / base - 1):.0f} %"]

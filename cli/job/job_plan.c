@@ -253,9 +253,12 @@ int ls_job_plan(LsJob *job)
         return code;
     want.state_bytes = job->state_bytes;
     give_tiles_time(job, &want);
-    const bool fits = plan_ensemble(job, hinted, &budget, &want);
-    if ((!fits || budget.least) && !ls_job_plan_chunks(job, &budget, fits)
-        && !ls_job_plan_tiles(job, &budget, fits) && !fits)
+    bool fits = plan_ensemble(job, hinted, &budget, &want);
+    if (!fits || budget.least)
+        fits |= ls_job_plan_chunks(job, &budget, fits);
+    if (!fits || budget.least)
+        fits |= ls_job_plan_tiles(job, &budget, fits);
+    if (!fits)
         return over_budget(job);
     if (ls_job_overlaps(job)) {
         ls_spread(job->cx.arena, job->dag, &job->plan);

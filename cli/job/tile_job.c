@@ -44,7 +44,7 @@ static int find_sizes(LsJob *job, int64_t size[MOST_SIZES])
     int found = 0;
     for (uint32_t v = 1; v < g->nvalue; v++)
         if (g->value[v].def.i != 0 && g->value[v].shape.rank > 1
-            && g->value[v].shape.dim[0] == g->batch)
+            && g->value[v].shape.dim[0] % g->batch == 0)
             all[n++] = ls_value_bytes(g, (LsValueId){v}, job->target.real_bytes);
     qsort(all, n, sizeof *all, by_size);
     for (uint32_t k = 0; k < n && found < MOST_SIZES; k++)

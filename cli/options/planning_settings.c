@@ -79,13 +79,9 @@ int ls_options_hints(const LsOptions *o, LsHints *hints)
 
 const char *ls_tiles_exclude(const LsOptions *o)
 {
-    const char *precision = o->machine.precision;
     return o->machine.target != NULL && strcmp(o->machine.target, "cpu") != 0 ? "--target=cuda"
-           : precision != NULL && strcmp(precision, "f32") != 0 && strcmp(precision, "f64") != 0
-               ? "--precision"
            : o->samples.privacy != NULL   ? "--dp"
            : o->samples.grads != NULL     ? "--grads"
-           : o->ensemble.members > 0      ? "--ensemble"
            : o->pipe.stages > 0           ? "--stages"
                                           : NULL;
 }

@@ -7,6 +7,6 @@
 
 /* Moves nodes so that all nodes of a tile run before those of the next one, as far as sums over all
  * tiles let them. Nodes of a tile have LsNode.tile. */
-void ls_tile_order(LsCtx *cx, LsGraph *g);
+void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes);
 
 #endif

@@ -12,51 +12,73 @@ static bool has_samples(const LsTileRegion *r, LsValueId v)
     return ls_is(v) && s->rank > 1 && s->dim[0] == r->samples;
 }
 
+static bool has_rows(const LsTileRegion *r, LsValueId v)
+{
+    const LsSampleRows rows = ls_tile_rows(r);
+    return ls_rows_are_in(&rows, v);
+}
+
 static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
 {
     const LsNode *node = &r->g->node[n.i];
-    const LsValueId v = ls_in(r->g, n, k);
+    const LsShape *s = ls_in_shape(r->g, n, k);
+    const LsSampleRows rows = ls_tile_rows(r);
     switch (node->op) {
     case LS_OP_FUSED:
-        return has_samples(r, v) && ls_shape(r->g, v)->rank == node->attr.fused.body->space.rank;
+        return s->rank == node->attr.fused.body->space.rank
+               && s->dim[0] == node->attr.fused.body->space.dim[0];
     case LS_OP_CONV: case LS_OP_CONV_DX: case LS_OP_RESIZE: case LS_OP_RESIZE_GRAD:
         return k == 0;
-    default: return true;
+    default: return ls_tile_row_reads(&rows, n, k);
     }
 }
 
 /* All tiles can go on with the sums of those before. */
 static bool sums_go_on(const LsTileRegion *r, LsNodeId n)
 {
+    const int64_t each = ls_tile_each(r, &r->g->node[n.i].attr.fused.body->space);
     int64_t pieces, points;
     for (int t = 0; t < r->tiles; t++)
-        if (!ls_reduce_may_go_on(r->g, n, r->target, ls_tile_first(r, t), &pieces, &points))
+        if (!ls_reduce_may_go_on(r->g, n, r->target, ls_tile_first(r, t) * each, &pieces, &points))
             return false;
     return true;
+}
+
+/* A statistic of the samples that count, or its gradient. */
+static bool is_counted(const LsStmt *s)
+{
+    switch (s->op) {
+    case LS_OP_REDUCE_MEAN: case LS_OP_NORM_VAR: return s->attr.reduce.counted.each > 0;
+    case LS_OP_NORM_COEF: case LS_OP_NORM_DX: case LS_OP_AFFINE: case LS_OP_ADD:
+    case LS_OP_COUNTED_SHARE: return s->attr.scalar.counted.each > 0;
+    default: return false;
+    }
 }
 
 static bool fused_fits(const LsTileRegion *r, LsNodeId n)
 {
     const LsNode *node = &r->g->node[n.i];
     const LsFused *f = node->attr.fused.body;
-    if (f->space.dim[0] != r->samples || f->space.rank < 2 || f->first > 0 || f->njoined > 0
+    if (f->space.dim[0] % r->samples != 0 || f->space.rank < 2 || f->first > 0 || f->njoined > 0
         || f->ninset > 0 || node->nin > LS_TILE_OPERANDS || node->nout > LS_MAX_OUT)
         return false;
     for (int s = 0; s < f->nstmt; s++)
-        if (f->stmt[s].attr.scalar.parts > 1
-            && strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
+        if ((f->stmt[s].attr.scalar.parts > 1
+             && strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
+            || (ls_tile_each(r, &f->space) > 1 && is_counted(&f->stmt[s])))
             return false;
     for (int k = 0; k < node->nout; k++)
-        if (!f->out[k].reduce
-            && (!has_samples(r, ls_out(r->g, n, k)) || (f->out[k].length > 0 && f->split == 0)))
+        if (ls_tile_makes(r, n, k)
+            && (!has_rows(r, ls_out(r->g, n, k))
+                || (f->out[k].length > 0 && f->split == 0)))
             return false;
-    return !ls_reduces(f, node->nout) || sums_go_on(r, n);
+    return !ls_reduces(f, node->nout) || !(f->axes & 1) || sums_go_on(r, n);
 }
 
 static bool slice_fits(const LsTileRegion *r, LsNodeId n)
 {
     const LsSliceAttr *at = &r->g->node[n.i].attr.slice;
-    return at->start[0] == 0 && at->step[0] == 1 && at->stop[0] == r->samples;
+    return at->start[0] == 0 && at->step[0] == 1 && at->stop[0] == ls_in_shape(r->g, n, 0)->dim[0];
 }
 
 /* The node can run by tiles. */
@@ -64,8 +86,9 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
 {
     const LsGraph *g = r->g;
     const LsNode *node = &g->node[n.i];
+    const LsSampleRows rows = ls_tile_rows(r);
     int64_t parts, points;
-    if (node->computed != NULL || node->rounds != LS_REAL)
+    if (node->computed != NULL || node->phase == LS_UPDATE)
         return false;
     switch (node->op) {
     case LS_OP_FUSED: return fused_fits(r, n);
@@ -91,13 +114,16 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
         if (node->attr.pad.lo[0] != 0 || node->attr.pad.hi[0] != 0)
             return false;
         break;
-    default: return false;
+    default: return ls_tile_rows_fit(&rows, n);
     }
+    /* Kernels of pictures take their place among the samples from LsNode.tile. */
+    const bool several = node->op == LS_OP_CONCAT || node->op == LS_OP_SLICE;
     for (int k = 0; k < node->nin; k++)
-        if (ls_is(ls_in(g, n, k)) && reads_samples(r, n, k) && !has_samples(r, ls_in(g, n, k)))
+        if (ls_is(ls_in(g, n, k)) && reads_samples(r, n, k)
+            && !(several ? has_rows : has_samples)(r, ls_in(g, n, k)))
             return false;
     for (int k = 0; k < node->nout; k++)
-        if (!has_samples(r, ls_out(g, n, k)))
+        if (!(several ? has_rows : has_samples)(r, ls_out(g, n, k)))
             return false;
     return true;
 }
@@ -110,8 +136,28 @@ bool ls_tile_reads(const LsTileRegion *r, LsNodeId n, int k)
 bool ls_tile_makes(const LsTileRegion *r, LsNodeId n, int k)
 {
     const LsNode *node = &r->g->node[n.i];
-    return node->op == LS_OP_FUSED ? !node->attr.fused.body->out[k].reduce
-                                   : node->op != LS_OP_CONV_DW;
+    if (node->op == LS_OP_FUSED)
+        return !node->attr.fused.body->out[k].reduce || !(node->attr.fused.body->axes & 1);
+    return node->op != LS_OP_CONV_DW && !ls_tile_sums_rows(r->g, n);
+}
+
+/* Marks the values that have rows of samples: inputs, and what is made of such values. */
+static void find_rows(LsTileRegion *r)
+{
+    const LsGraph *g = r->g;
+    for (uint32_t i = 0; i < g->ninput; i++)
+        r->rows[g->input[i].i] = ls_shape(g, g->input[i])->rank > 0
+                                 && ls_shape(g, g->input[i])->dim[0] == r->samples;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        const LsNode *node = &g->node[i];
+        bool any = false;
+        for (int k = 0; k < node->nin; k++)
+            any |= r->rows[ls_in(g, (LsNodeId){i}, k).i];
+        for (int k = 0; k < node->nout; k++)
+            r->rows[node->out + (uint32_t)k] = any && node->phase != LS_UPDATE
+                                               && ls_tile_makes(r, (LsNodeId){i}, k)
+                                               && ls_tile_keeps_rows(g, (LsNodeId){i});
+    }
 }
 
 /* Values that must be there as a whole. */
@@ -134,7 +180,7 @@ static bool is_tiled(const LsTileRegion *r, const bool *may, uint32_t v, int64_t
 {
     const LsGraph *g = r->g;
     const LsNodeId def = g->value[v].def;
-    return def.i != 0 && may[def.i] && !r->whole[v] && has_samples(r, (LsValueId){v})
+    return def.i != 0 && may[def.i] && !r->whole[v] && has_rows(r, (LsValueId){v})
            && ls_value_bytes(g, (LsValueId){v}, r->target->real_bytes) >= least
            && ls_tile_makes(r, def, (int)(v - g->node[def.i].out));
 }
@@ -154,9 +200,11 @@ LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, cons
     bool *may = ls_arena_alloc(cx->arena, g->nnode, sizeof *may);
     r.in = ls_arena_alloc(cx->arena, g->nnode, sizeof *r.in);
     r.whole = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.whole);
+    r.rows = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.rows);
     if (o->tiles < 2 || g->batch < 2)
         return r;
     choose_ends(cx, &r, o->tiles < g->batch ? o->tiles : g->batch);
+    find_rows(&r);
     for (uint32_t i = 1; i < g->nnode; i++)
         may[i] = fits(&r, (LsNodeId){i});
     want_whole(&r, may);

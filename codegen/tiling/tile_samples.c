@@ -18,9 +18,10 @@ static LsValueId *tile_of(const Tiler *s, LsValueId v, int t)
     return &s->tile[v.i * (uint32_t)s->r.tiles + (uint32_t)t];
 }
 
-static LsTilePlace place_of(const Tiler *s, int t)
+/* Of a node whose values have `each` rows of a sample. */
+static LsTilePlace place_of(const Tiler *s, int t, int64_t each)
 {
-    return (LsTilePlace){ls_tile_first(&s->r, t), s->r.samples};
+    return (LsTilePlace){ls_tile_first(&s->r, t) * each, s->r.samples * each};
 }
 
 static int64_t count_of(const Tiler *s, int t) { return s->r.end[t] - ls_tile_first(&s->r, t); }
@@ -30,7 +31,7 @@ static void set_tile(LsRewrite *r, const Tiler *s, LsNodeId to, int k, LsValueId
 {
     const LsValue *old = &r->from->value[of.i];
     LsShape shape = old->shape;
-    shape.dim[0] = count_of(s, t);
+    shape.dim[0] = count_of(s, t) * ls_tile_each(&s->r, &old->shape);
     const LsValueId v = ls_out(r->to, to, k);
     r->to->value[v.i].name = ls_arena_printf(r->cx->arena, "%s.%d", old->name, t);
     r->to->value[v.i].layout = old->layout;
@@ -46,11 +47,12 @@ static LsValueId slice(LsRewrite *r, const Tiler *s, LsValueId v, int t)
         at.slice.stop[k] = x->dim[k];
         at.slice.step[k] = 1;
     }
-    at.slice.start[0] = ls_tile_first(&s->r, t);
-    at.slice.stop[0] = s->r.end[t];
+    const int64_t each = ls_tile_each(&s->r, x);
+    at.slice.start[0] = ls_tile_first(&s->r, t) * each;
+    at.slice.stop[0] = s->r.end[t] * each;
     const LsValueId in = ls_image(r, v);
     const LsNodeId n = ls_append_bare(r->to, LS_OP_SLICE, 1, &in, 1, &at);
-    r->to->node[n.i].tile = place_of(s, t);
+    r->to->node[n.i].tile = place_of(s, t, each);
     set_tile(r, s, n, 0, v, t);
     return ls_out(r->to, n, 0);
 }
@@ -71,9 +73,10 @@ static void place(LsRewrite *r, Tiler *s, LsValueId of, int t)
 {
     const LsValueId in[] = {*tile_of(s, of, t), s->base[of.i]};
     LsAttr at = {.slice = {.x = *ls_shape(r->from, of)}};
-    at.slice.start[0] = ls_tile_first(&s->r, t);
+    const int64_t each = ls_tile_each(&s->r, &at.slice.x);
+    at.slice.start[0] = ls_tile_first(&s->r, t) * each;
     const LsNodeId n = ls_append_bare(r->to, LS_OP_PLACE, t > 0 ? 2 : 1, in, 1, &at);
-    r->to->node[n.i].tile = place_of(s, t);
+    r->to->node[n.i].tile = place_of(s, t, each);
     ls_rewrite_result(r, n, 0, of);
     s->base[of.i] = ls_out(r->to, n, 0);
     if (t + 1 < s->r.tiles)
@@ -89,6 +92,16 @@ static void set_state(LsRewrite *r, Tiler *s, LsNodeId to, int k, LsValueId of, 
         ls_arena_printf(r->cx->arena, "%s+%d", r->from->value[of.i].name, t);
     ls_set_out(r->to, to, k, type, &(LsShape){1, {elements}});
     s->state[of.i] = v;
+}
+
+/* The sum of a product's terms so far; that of all tiles is the result. */
+static void set_product(LsRewrite *r, Tiler *s, LsNodeId to, LsValueId of, int t)
+{
+    ls_rewrite_result(r, to, 0, of);
+    s->state[of.i] = ls_out(r->to, to, 0);
+    if (t + 1 < s->r.tiles)
+        r->to->value[s->state[of.i].i].name =
+            ls_arena_printf(r->cx->arena, "%s+%d", r->from->value[of.i].name, t);
 }
 
 /* ---- nodes ---- */
@@ -162,28 +175,52 @@ static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t
     LsFused *f = ls_arena_alloc(r->cx->arena, 1, sizeof *f);
     *f = *node->attr.fused.body;
     keep_needed(r->cx->arena, node->attr.fused.body, &p, f);
-    f->space.dim[0] = count;
-    f->axes = sums ? f->axes : 0;
+    f->space.dim[0] = count * ls_tile_each(&s->r, &f->space);
+    f->axes = sums || !(f->axes & 1) ? f->axes : 0;
     f->states = sums ? p.nin : 0;
     p.body = f;
     return p;
 }
 
-static LsAttr attr_of(LsRewrite *r, LsNodeId n, const Part *p, int64_t count)
+static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, int t)
 {
     const LsNode *node = &r->from->node[n.i];
+    const LsSampleRows rows = ls_tile_rows(&s->r);
     LsAttr at = node->attr;
     if (node->op == LS_OP_FUSED)
         at.fused.body = p->body;
     else if (node->op == LS_OP_SLICE)
-        at.slice.stop[0] = count;
+        at.slice.stop[0] = count_of(s, t) * ls_tile_each(&s->r, ls_in_shape(r->from, n, 0));
+    else
+        ls_tile_row_attr(&rows, n, t, &at);
     return at;
+}
+
+/* The operator of a node of a tile, and the first axis of its values. */
+static LsOpCode op_of(const LsRewrite *r, LsNodeId n)
+{
+    const LsOpCode op = (LsOpCode)r->from->node[n.i].op;
+    return op == LS_OP_CONV_DW                ? LS_OP_CONV_DW_PART
+           : ls_tile_sums_rows(r->from, n) ? LS_OP_MATMUL_PART
+                                              : op;
+}
+
+static LsTilePlace place_of_node(const LsRewrite *r, const Tiler *s, LsNodeId n, int t)
+{
+    const LsNode *node = &r->from->node[n.i];
+    return place_of(s, t, node->op == LS_OP_FUSED
+                              ? ls_tile_each(&s->r, &node->attr.fused.body->space)
+                              : 1);
 }
 
 /* The parts of the state of a sum, and their elements; parts 0: they are no parts. */
 static void state_of(const LsRewrite *r, const Tiler *s, LsNodeId n, int64_t *parts,
                      int64_t *points)
 {
+    *parts = 0;
+    *points = 0;
+    if (ls_tile_sums_rows(r->from, n))
+        return;
     if (r->from->node[n.i].op == LS_OP_FUSED)
         ls_reduce_may_go_on(r->from, n, s->r.target, 0, parts, points);
     else
@@ -194,7 +231,7 @@ static void state_of(const LsRewrite *r, const Tiler *s, LsNodeId n, int64_t *pa
 static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sums, int t)
 {
     const LsNode *node = &r->from->node[n.i];
-    const bool weights = node->op == LS_OP_CONV_DW;
+    const bool weights = node->op != LS_OP_FUSED;
     LsValueId *in = ls_arena_alloc(r->cx->arena, (size_t)(p->nin + p->nout), sizeof *in);
     int nin = 0;
     int64_t parts = 0, points = 0;
@@ -202,15 +239,17 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
         in[nin] = operand(r, s, n, p->operand[nin], t);
     for (int k = 0; k < p->nout && sums && t > 0; k++)
         in[nin++] = s->state[ls_out(r->from, n, p->result[k]).i];
-    const LsAttr at = attr_of(r, n, p, count_of(s, t));
-    const LsNodeId to = ls_append_bare(r->to, weights ? LS_OP_CONV_DW_PART : node->op, nin, in,
-                                       p->nout, &at);
-    r->to->node[to.i].tile = place_of(s, t);
+    const LsAttr at = attr_of(r, s, n, p, t);
+    const LsNodeId to = ls_append_bare(r->to, op_of(r, n), nin, in, p->nout, &at);
+    r->to->node[to.i].tile = place_of_node(r, s, n, t);
+    r->to->node[to.i].rounds = node->rounds;
     if (sums)
         state_of(r, s, n, &parts, &points);
     for (int k = 0; k < p->nout; k++) {
         const LsValueId of = ls_out(r->from, n, p->result[k]);
-        if (sums) {
+        if (sums && op_of(r, n) == LS_OP_MATMUL_PART) {
+            set_product(r, s, to, of, t);
+        } else if (sums) {
             set_state(r, s, to, k, of, weights ? LS_REAL : LS_I64,
                       parts > 0 ? parts * points : points, t);
         } else {
@@ -252,7 +291,7 @@ static bool visit(LsRewrite *r, LsNodeId n)
                 add_part(r, s, n, &p, sums, t);
         }
     for (int k = 0; k < r->from->node[n.i].nout; k++)
-        if (!ls_tile_makes(&s->r, n, k))
+        if (!ls_tile_makes(&s->r, n, k) && !ls_tile_sums_rows(r->from, n))
             end_sum(r, s, n, k);
     return true;
 }
@@ -267,6 +306,6 @@ uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsTilin
     s.base = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.base);
     s.state = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.state);
     ls_rewrite(cx, g, visit, &s);
-    ls_tile_order(cx, g);
+    ls_tile_order(cx, g, t->real_bytes);
     return s.r.nodes;
 }

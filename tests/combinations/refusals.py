@@ -56,8 +56,7 @@ ROWS = [
      lambda o: given("--head-chunks")(o) and samples(o)),
     (r"--tiles: no value of \d+ bytes or more can be computed in parts", given("--tiles")),
     (r"--tiles: parts of samples do not go together with",
-     lambda o: given("--tiles")(o) and (o.mode != "plain" or o.precision in ("bf16", "f16")
-                                        or given("--stages")(o))),
+     lambda o: given("--tiles")(o) and (o.mode in ("grads", "dp") or given("--stages")(o))),
     (r"--precision-of: nothing is called 'y0'", given("--head-chunks")),
     (r"has rank \d+, and its weight has", given("--lora")),
     (r"no module that can have an adapter", given("--lora")),

@@ -50,6 +50,8 @@ few || same small.onnx "2@16KiB 7@16KiB 5@1B" $on
 same small.onnx "3@16KiB" $on --budget min
 few || same small.onnx "3@16KiB" $on --no-alternatives --no-inplace
 few || same small.onnx "3@16KiB" $on --precision f64
+same small.onnx "3@8KiB" $on --precision bf16
+few || same small.onnx "3@8KiB" $on --precision f16
 samples=20
 few || same small.onnx "2@16KiB" --batch 6 --bn train --dropout on --microbatches 2 --ema 0.9
 same small.onnx "3@16KiB" --batch 6 --bn train --dropout off --accumulate 2 --clip-norm 1 \
@@ -114,7 +116,7 @@ refused() {
     fi
     grep -q -e "$words" said || fail "$*: no word of '$words'"
 }
-for other in "--precision bf16" "--ensemble 2" "--stages 2" "--grads per-sample" \
+for other in "--stages 2" "--grads per-sample" \
     "--dp clip=1,noise=1,delta=1e-5"; do
     refused "do not go together with ${other%% *}" --tiles 2@16KiB $other
 done
