@@ -21,7 +21,20 @@ static int by_place(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static int64_t tile_of(const LsNode *n) { return n->tile.of > 0 ? n->tile.first : -1; }
+static int64_t tile_of(const LsNode *n) { return n->tile.of > 0 ? n->tile.number : -1; }
+
+/* A node that reads rows of the tiles behind its own runs after these: it counts as one of the
+ * last. */
+static int64_t last_tile(const LsGraph *g, const Place *at, uint32_t i)
+{
+    int64_t tile = at[i].tile;
+    for (int k = 0; k < g->node[i].nin && tile >= 0; k++) {
+        const uint32_t def = g->value[ls_in(g, (LsNodeId){i}, k).i].def.i;
+        if (def != 0 && at[def].level == at[i].level && at[def].tile > tile)
+            tile = at[def].tile;
+    }
+    return tile;
+}
 
 static bool visit(LsRewrite *r, LsNodeId n)
 {
@@ -47,6 +60,7 @@ void ls_tile_order(LsCtx *cx, LsGraph *g)
             const uint32_t level = at[def].level + above;
             at[i].level = level > at[i].level ? level : at[i].level;
         }
+        at[i].tile = last_tile(g, at, i);
         last = at[i].level > last ? at[i].level : last;
     }
     for (uint32_t i = 1; i < g->nnode; i++)

@@ -3,12 +3,15 @@
 
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
+#include "codegen/tiling/tile_rows.h"
 
 #include <string.h>
 
 static bool has_samples(const LsTileRegion *r, LsValueId v)
 {
     const LsShape *s = ls_shape(r->g, v);
+    if (r->axis > 0)
+        return ls_has_rows(r->g, v);
     return ls_is(v) && s->rank > 1 && s->dim[0] == r->samples;
 }
 
@@ -16,6 +19,8 @@ static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
 {
     const LsNode *node = &r->g->node[n.i];
     const LsValueId v = ls_in(r->g, n, k);
+    if (r->axis > 0)
+        return ls_rows_read(r, n, k);
     switch (node->op) {
     case LS_OP_FUSED:
         return has_samples(r, v) && ls_shape(r->g, v)->rank == node->attr.fused.body->space.rank;
@@ -30,7 +35,8 @@ static bool sums_go_on(const LsTileRegion *r, LsNodeId n)
 {
     int64_t pieces, points;
     for (int t = 0; t < r->tiles; t++)
-        if (!ls_reduce_may_go_on(r->g, n, r->target, ls_tile_first(r, t), &pieces, &points))
+        if (!ls_reduce_may_go_on(r->g, n, r->target,
+                                 (LsTilePlace){.first = ls_tile_first(r, t)}, &pieces, &points))
             return false;
     return true;
 }
@@ -67,6 +73,8 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
     int64_t parts, points;
     if (node->computed != NULL || node->rounds != LS_REAL)
         return false;
+    if (r->axis > 0)
+        return ls_rows_fit(r, n);
     switch (node->op) {
     case LS_OP_FUSED: return fused_fits(r, n);
     case LS_OP_CONV: break;
@@ -139,6 +147,26 @@ static bool is_tiled(const LsTileRegion *r, const bool *may, uint32_t v, int64_t
            && ls_tile_makes(r, def, (int)(v - g->node[def.i].out));
 }
 
+LsSpan ls_tile_span(const LsTileRegion *r, LsValueId v, int t)
+{
+    return r->axis > 0 ? ls_rows_span(r, ls_shape(r->g, v)->dim[r->axis], t)
+                       : (LsSpan){ls_tile_first(r, t), r->end[t]};
+}
+
+LsSpan ls_tile_reads_span(const LsTileRegion *r, LsNodeId n, int k, int t)
+{
+    return r->axis > 0 ? ls_rows_read_span(r, n, k, t)
+                       : (LsSpan){ls_tile_first(r, t), r->end[t]};
+}
+
+LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
+{
+    if (r->axis > 0)
+        return ls_rows_made_span(r, n, t, of);
+    *of = r->samples;
+    return (LsSpan){ls_tile_first(r, t), r->end[t]};
+}
+
 static void choose_ends(LsCtx *cx, LsTileRegion *r, int64_t tiles)
 {
     int64_t *end = ls_arena_alloc(cx->arena, (size_t)tiles, sizeof *end);
@@ -154,9 +182,10 @@ LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, cons
     bool *may = ls_arena_alloc(cx->arena, g->nnode, sizeof *may);
     r.in = ls_arena_alloc(cx->arena, g->nnode, sizeof *r.in);
     r.whole = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.whole);
-    if (o->tiles < 2 || g->batch < 2)
+    if (o->tiles < 2 || (o->rows ? !ls_rows_choose(cx, &r, o) : g->batch < 2))
         return r;
-    choose_ends(cx, &r, o->tiles < g->batch ? o->tiles : g->batch);
+    if (!o->rows)
+        choose_ends(cx, &r, o->tiles < g->batch ? o->tiles : g->batch);
     for (uint32_t i = 1; i < g->nnode; i++)
         may[i] = fits(&r, (LsNodeId){i});
     want_whole(&r, may);

@@ -1,4 +1,5 @@
-/* codegen/tiling/tile_region.h -- which nodes can run by tiles of the samples, and which do. */
+/* codegen/tiling/tile_region.h -- which nodes can run by tiles of the samples, or of the rows of one
+ * picture, and which do. */
 #ifndef LS_CODEGEN_TILING_TILE_REGION_H
 #define LS_CODEGEN_TILING_TILE_REGION_H
 
@@ -9,6 +10,7 @@
 typedef struct LsTiling {
     int64_t tiles;              /* of the samples of a batch, about equal; 0, 1: none */
     int64_t least;              /* bytes of values that are tiled */
+    bool rows;                  /* tiles are bands of rows of one picture (tile_rows.h) */
 } LsTiling;
 
 enum { LS_TILE_OPERANDS = 64 };         /* most operands of a FUSED node that is tiled */
@@ -16,14 +18,20 @@ enum { LS_TILE_OPERANDS = 64 };         /* most operands of a FUSED node that is
 typedef struct LsTileRegion {
     const LsGraph *g;
     const LsTarget *target;
-    int64_t samples;            /* dim 0 of all values that are tiled */
+    int axis;                   /* of the values that is cut: 0, or 2: rows of one picture */
+    int64_t samples;            /* dim 0 of all values that are tiled; rows: of the value of the
+                                 * fewest */
     int tiles;
-    const int64_t *end;         /* by tile: the sample behind its last one */
+    const int64_t *end;         /* by tile: the sample behind its last one, or the row, of that
+                                 * value */
     bool *in;                   /* by node: it is in the region */
     bool *whole;                /* by value: a node outside of the region, or something else, wants
                                  * it as a whole */
     uint32_t nodes;
 } LsTileRegion;
+
+/* Samples or rows first .. end. */
+typedef struct LsSpan { int64_t first, end; } LsSpan;
 
 LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, const LsTiling *o);
 /* Operand k of a node of the region has the samples along its first axis. */
@@ -34,5 +42,10 @@ static inline int64_t ls_tile_first(const LsTileRegion *r, int tile)
 {
     return tile > 0 ? r->end[tile - 1] : 0;
 }
+/* Samples or rows of tile t: of value v, which is tiled; of operand k, which node n reads in tiles;
+ * those that node n computes, of *of in all. */
+LsSpan ls_tile_span(const LsTileRegion *r, LsValueId v, int t);
+LsSpan ls_tile_reads_span(const LsTileRegion *r, LsNodeId n, int k, int t);
+LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of);
 
 #endif
