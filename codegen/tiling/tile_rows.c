@@ -28,23 +28,33 @@ static int64_t grain_of(const LsShape *s)
     return run > LS_WINO_SIDE ? run : LS_WINO_SIDE;
 }
 
+/* Values of `rows` rows in so many grains are a better measure of bands than those of *best: they
+ * have grains for all tiles, and as few rows as possible. */
+static bool is_better(int64_t rows, int64_t grains, int64_t tiles, int64_t best, int64_t most)
+{
+    return grains < tiles ? grains > most : most < tiles || rows < best;
+}
+
 bool ls_rows_choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o)
 {
     const LsGraph *g = r->g;
-    int64_t grain = 1;
-    r->samples = 0;
+    int64_t grain = 1, best = 0, most = 0;
     for (uint32_t v = 1; v < g->nvalue; v++) {
         const LsShape *s = &g->value[v].shape;
         if (g->value[v].def.i == 0 || !ls_has_rows(g, (LsValueId){v})
-            || ls_value_bytes(g, (LsValueId){v}, r->target->real_bytes) < o->least
-            || (r->samples > 0 && s->dim[ROWS] > r->samples))
+            || ls_value_bytes(g, (LsValueId){v}, r->target->real_bytes) < o->least)
             continue;
-        grain = s->dim[ROWS] == r->samples && grain > grain_of(s) ? grain : grain_of(s);
-        r->samples = s->dim[ROWS];
+        const int64_t rows = s->dim[ROWS], grains = rows / grain_of(s);
+        if (!is_better(rows, grains, o->tiles, best, most) && (rows != best || grains >= most))
+            continue;
+        best = rows;
+        most = grains;
+        grain = grain_of(s);
     }
-    const int64_t most = r->samples / grain, tiles = o->tiles < most ? o->tiles : most;
+    const int64_t tiles = o->tiles < most ? o->tiles : most;
     if (tiles < 2)
         return false;
+    r->samples = best;
     int64_t *end = ls_arena_alloc(cx->arena, (size_t)tiles, sizeof *end);
     for (int64_t t = 0; t < tiles; t++)
         end[t] = t + 1 == tiles ? r->samples : most * (t + 1) / tiles * grain;

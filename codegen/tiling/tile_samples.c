@@ -9,9 +9,11 @@
 
 #include <inttypes.h>
 
-/* Some rows of a value, which lie in no tile by themselves. */
+/* Some rows of a value, which lie in no tile by themselves. The backward part has its own: they are
+ * copies, which are cheaper to make than to keep. */
 typedef struct Rows {
     LsSpan span;
+    LsPhase phase;
     LsValueId v;
     struct Rows *next;
 } Rows;
@@ -102,14 +104,15 @@ static LsValueId join(LsRewrite *r, const Tiler *s, LsValueId v, LsSpan rows, in
     return ls_out(r->to, n, 0);
 }
 
-/* Rows of value v for tile t. */
-static LsValueId rows_of(LsRewrite *r, const Tiler *s, LsValueId v, LsSpan rows, int t)
+/* Rows of value v for tile t of a node of that part. */
+static LsValueId rows_of(LsRewrite *r, const Tiler *s, LsValueId v, LsSpan rows, int t,
+                         LsPhase phase)
 {
     for (const Rows *k = s->rows[v.i]; k != NULL; k = k->next)
-        if (is_span(k->span, rows))
+        if (is_span(k->span, rows) && k->phase == phase)
             return k->v;
     Rows *own = ls_arena_alloc(r->cx->arena, 1, sizeof *own);
-    *own = (Rows){.span = rows, .next = s->rows[v.i]};
+    *own = (Rows){.span = rows, .phase = phase, .next = s->rows[v.i]};
     own->v = ls_is(*tile_of(s, v, 0))
                  ? join(r, s, v, rows, t)
                  : slice(r, s, v, ls_image(r, v), 0, rows, t, rows_name(r, v, rows));
@@ -124,7 +127,7 @@ static LsValueId operand(LsRewrite *r, const Tiler *s, LsNodeId n, int k, int t)
         return ls_is(v) ? ls_image(r, v) : v;
     const LsSpan own = ls_tile_reads_span(&s->r, n, k, t);
     if (s->r.axis > 0)
-        return rows_of(r, s, v, own, t);
+        return rows_of(r, s, v, own, t, r->from->node[n.i].phase);
     LsValueId *tile = tile_of(s, v, t);
     if (!ls_is(*tile))
         *tile = slice(r, s, v, ls_image(r, v), 0, own, t, tile_name(r, v, t));
