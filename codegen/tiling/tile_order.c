@@ -63,9 +63,11 @@ void ls_tile_order(LsCtx *cx, LsGraph *g)
         at[i].tile = last_tile(g, at, i);
         last = at[i].level > last ? at[i].level : last;
     }
-    for (uint32_t i = 1; i < g->nnode; i++)
+    for (uint32_t i = 1; i < g->nnode; i++) {
         if (is_update(&g->node[i]))
             at[i].level = last + 1;
+        g->node[i].tile.pass = at[i].level;
+    }
     qsort(at + 1, g->nnode - 1, sizeof *at, by_place);
     for (uint32_t i = 1; i < g->nnode; i++)
         if (g->node[at[i].node].op != LS_OP_NOP)

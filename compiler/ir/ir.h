@@ -61,10 +61,11 @@ typedef enum { LS_FORWARD, LS_BACKWARD, LS_UPDATE } LsPhase;
 
 /* What a node computes that makes a part of its results: those from `first` on along an axis, of
  * `of` that there are: 0, the samples of the batch, or 2, the rows of one picture. of 0: all of
- * them. (codegen/tiling/) */
+ * them, and only `pass` counts. (codegen/tiling/) */
 typedef struct LsTilePlace {
     int64_t first, of;
     int axis, number;           /* number: of the tile, from 0 */
+    uint32_t pass;              /* how often all tiles run before it does */
     int64_t from, to;           /* CONV_DW_PART of some rows: the terms of the sum, positions of the
                                  * picture or Winograd's tiles */
 } LsTilePlace;
