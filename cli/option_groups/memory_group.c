@@ -26,8 +26,9 @@ static const LsOption memory[] = {
      "what may run again. " LS_RECOMPUTE_MEANINGS ", which only compile and plan take (default "
      "auto)"},
     {"--tiles", NULL, "N@SIZE|Nrows@SIZE|auto|off", TEXT, AT(tiles), BUILD,
-     "compute values of SIZE bytes or more in N parts of the samples, or of the rows of one picture "
-     "(--batch=1), which are never in memory together; results are the same, bit for bit. auto: as a --budget in bytes, or min, needs "
+     "compute values of SIZE bytes or more in N parts of the samples, or of the rows of one "
+     "picture (--batch=1), which are never in memory together; results are the same, bit for bit. "
+     "auto: as a --budget in bytes, or min, needs "
      "(default: where a budget in bytes has no plan otherwise)"},
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
      "work of the search for a plan, in seconds of one core of 2023 (default 2)"},

@@ -2,10 +2,10 @@
  *
  * A value in parts is many tensors. To do without it all of them must be given up and made again,
  * part after part, which moves of single runs hardly find. In a *pass* all parts run one after the
- * other (LsDag.pass). Here each pass makes again what it lacks, just before the first read, and each
- * node at most once: so the parts that it makes again pass by, too, and only some of them live at a
- * time. Between passes a value is kept if that costs less than to make it again, for a row of prices
- * of bytes times the time that they are held. */
+ * other (LsDag.pass). Here each pass makes again what it lacks, just before the first read, and
+ * each node at most once: so the parts that it makes again pass by, too, and only some of them live
+ * at a time. Between passes a value is kept if that costs less than to make it again, for a row of
+ * prices of bytes times the time that they are held. */
 #include <math.h>
 #include <string.h>
 
