@@ -5,8 +5,8 @@ usage: tiles.py BUILD-FOLDER [--nets NAME,...] [--precisions f32,bf16] [--points
 
 For each network and precision: the least arena found, and the least one whose step takes at most 5,
 10 and 20 % longer than that of whole values without recomputation, with whole values and with
-those of the ways of PARTS, the best of them; the way of the least arena is named. --quick takes two
-ways in place of all.
+those of the ways of PARTS, the best of them; the way of the least arena is named. --quick takes the
+first two ways.
 """
 import argparse
 import json
@@ -15,13 +15,16 @@ import subprocess
 import sys
 import tempfile
 
+import unet3d
+
 NETS = {"unet": ("unet --size=256", 8), "resnet18": ("resnet18", 32), "resnet50": ("resnet50", 32),
         "resnet152": ("resnet152", 32), "densenet121": ("densenet121", 32),
-        "densenet201": ("densenet201", 32), "vgg16": ("vgg16", 32), "gpt": ("gpt", 8)}
+        "densenet201": ("densenet201", 32), "vgg16": ("vgg16", 32), "gpt": ("gpt", 8),
+        "picture": ("unet --size=4096 --width=16", 1), "cube": ("3-D unet, 192³, width 16", 1)}
 # A vocabulary head would need more than all that parts save.
 MORE = {"gpt": ("--head-chunks", "auto")}
 PARTS = ["4@1/2", "8@1/2", "16@1/2", "8@1/4", "16@1/4", "32@1/4"]     # of the largest value
-QUICK = ["8@1/2", "16@1/4"]
+BANDS = ["4rows@1/2", "8rows@1/2", "8rows@1/4", "16rows@1/4"]        # of one picture
 ALLOWED = [0.05, 0.10, 0.20]
 MIB = 2 ** 20
 
@@ -65,14 +68,18 @@ def least(points, most):
 
 def row(o, folder, net, precision):
     words, batch = NETS[net]
-    subprocess.run([str(o.build / "lowerset"), "model", *words.split(), "--batch=0",
-                    "--weights=none", "-o", folder + "/net.onnx"], check=True,
-                   stdout=subprocess.DEVNULL)
+    if net == "cube":
+        unet3d.write(folder + "/net.onnx", 192, 16, 3)
+    else:
+        subprocess.run([str(o.build / "lowerset"), "model", *words.split(), "--batch=0",
+                        "--weights=none", "-o", folder + "/net.onnx"], check=True,
+                       stdout=subprocess.DEVNULL)
     whole = sweep(o, folder, net, precision, "off")
     base = min(p[1] for p in whole)
     top = largest(o, folder, batch, precision)
     parts = []
-    for way in QUICK if o.quick else PARTS:
+    ways = BANDS if batch == 1 else PARTS
+    for way in ways[:2] if o.quick else ways:
         count, part = way.split("@1/")
         parts += [(*p, f"{count}@{top // int(part) / MIB:.1f}MiB")
                   for p in sweep(o, folder, net, precision, f"{count}@{top // int(part)}")]

@@ -162,8 +162,9 @@ static void print_tiles(const LsJob *job)
     LsArena *a = job->cx.arena;
     if (job->tiling.tiles == 0)
         return;
-    printf("  values of %s or more in %" PRId64 " parts of the samples: %u kernels",
-           ls_bytes_text(a, job->tiling.least), job->tiling.tiles, job->tiled);
+    printf("  values of %s or more in %" PRId64 " parts of the %s: %u kernels",
+           ls_bytes_text(a, job->tiling.least), job->tiling.tiles,
+           job->tiling.rows ? "rows" : "samples", job->tiled);
     if (job->untiled > 0)
         printf("; with whole values at least %s in all", ls_bytes_text(a, job->untiled));
     printf("\n");
@@ -248,11 +249,11 @@ static const char *tiles_json(const LsJob *job)
     return job->tiling.tiles == 0
                ? NULL
                : ls_arena_printf(job->cx.arena,
-                                 "{\"parts\":%" PRId64 ",\"least_bytes\":%" PRId64
+                                 "{\"parts\":%" PRId64 ",\"of\":\"%s\",\"least_bytes\":%" PRId64
                                  ",\"nodes\":%" PRIu32 ",\"bytes_without\":%" PRId64
                                  ",\"regions\":%s}",
-                                 job->tiling.tiles, job->tiling.least, job->tiled, job->untiled,
-                                 ls_tile_json(job));
+                                 job->tiling.tiles, job->tiling.rows ? "rows" : "samples",
+                                 job->tiling.least, job->tiled, job->untiled, ls_tile_json(job));
 }
 
 static int report(LsJob *job)

@@ -150,7 +150,8 @@ static bool build_graphs(LsJob *job)
     if (ok && job->tiling.tiles > 0 && l.tiled == 0)
         ok = ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, "a smaller size, or --tiles=off",
                       "--tiles: no value of %" PRId64 " bytes or more can be computed in parts of "
-                      "the samples", job->tiling.least);
+                      "the %s", job->tiling.least,
+                      job->tiling.rows ? "rows of one picture (--batch=1)" : "samples");
     job->train = l.train;
     job->eval = l.eval;
     job->train_problem = l.train_problem;

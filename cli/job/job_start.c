@@ -148,7 +148,7 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
     if (code == 0)
         code = choose_convs(job);
     if (code == 0)
-        code = ls_options_tiling(o, &job->tiling.tiles, &job->tiling.least);
+        code = ls_options_tiling(o, &job->tiling);
     return code;
 }
 

@@ -87,8 +87,9 @@ static void try_tiling(Search *s, LsTiling tiling)
     LsJob next;
     char size[24];
     if (s->job->options->output.verbose)
-        ls_progress_line(s->job->options, "values of %s or more in %" PRId64 " parts",
-                         ls_page_bytes(size, tiling.least), tiling.tiles);
+        ls_progress_line(s->job->options, "values of %s or more in %" PRId64 " parts%s",
+                         ls_page_bytes(size, tiling.least), tiling.tiles,
+                         tiling.rows ? " of the rows" : "");
     if (load_tiles(&next, s->job, tiling, s->quiet)) {
         next.unproven = true;
         const bool fits = ls_job_plan_loaded(&next, s->b);
@@ -103,15 +104,17 @@ static void try_tiling(Search *s, LsTiling tiling)
 }
 
 /* Larger values first, and few tiles: they cost least. Of budgets in bytes the first that keeps it
- * is taken. */
+ * is taken. One sample, a picture, is cut along its rows. */
 static void try_all(Search *s)
 {
     int64_t size[MOST_SIZES];
     const int sizes = find_sizes(s->job, size);
+    const bool rows = s->job->train->batch == 1;
+    const int64_t most = rows || s->job->train->batch > MOST_TILES ? MOST_TILES
+                                                                    : s->job->train->batch;
     for (int k = 0; k < sizes && (s->b->least || !s->found); k++)
-        for (int64_t tiles = 2; tiles <= s->job->train->batch && tiles <= MOST_TILES
-                                && (s->b->least || !s->found); tiles *= 2)
-            try_tiling(s, (LsTiling){tiles, size[k]});
+        for (int64_t tiles = 2; tiles <= most && (s->b->least || !s->found); tiles *= 2)
+            try_tiling(s, (LsTiling){.tiles = tiles, .least = size[k], .rows = rows});
 }
 
 static void tell(LsJob *job)
@@ -119,8 +122,8 @@ static void tell(LsJob *job)
     char size[24];
     ls_warn(&job->cx, LS_NOWHERE, "--tiles=off keeps them whole",
             "no plan with whole values keeps this budget: those of %s or more are computed in "
-            "%" PRId64 " parts of the samples", ls_page_bytes(size, job->tiling.least),
-            job->tiling.tiles);
+            "%" PRId64 " parts of the %s", ls_page_bytes(size, job->tiling.least),
+            job->tiling.tiles, job->tiling.rows ? "rows" : "samples");
 }
 
 /* The job in the best tiling. */

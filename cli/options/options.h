@@ -14,6 +14,7 @@
 #include "cli/option_groups/trained_group.h"
 #include "cli/option_groups/training_group.h"
 #include "cli/options/precision_spec.h"
+#include "codegen/tiling/tile_spans.h"
 #include "compiler/pipeline.h"
 #include "scheduler/graph/memory_budget.h"
 #include "scheduler/plan/keep_forget_hints.h"
@@ -78,10 +79,11 @@ int ls_options_hints(const LsOptions *o, LsHints *hints);
 /* --recompute; never except-last of a single part, which is none. 0, or the exit code after a
  * message. */
 int ls_options_recompute(const LsOptions *o, LsRecompute *policy);
-/* --tiles=N@SIZE; *tiles 0: nothing, auto or off. */
 /* The option with which tiles do not go, "--ranks"; NULL: there is none. */
 const char *ls_tiles_exclude(const LsOptions *o);
-int ls_options_tiling(const LsOptions *o, int64_t *tiles, int64_t *least);
+/* --tiles=N@SIZE, Nrows@SIZE; tiles 0: nothing, auto or off. 0, or the exit code after a
+ * message. */
+int ls_options_tiling(const LsOptions *o, LsTiling *tiling);
 /* Stages of a pipeline: 1 if there is none. */
 static inline int64_t ls_options_stages(const LsOptions *o)
 {

@@ -86,11 +86,11 @@ const char *ls_tiles_exclude(const LsOptions *o)
                                           : NULL;
 }
 
-int ls_options_tiling(const LsOptions *o, int64_t *tiles, int64_t *least)
+int ls_options_tiling(const LsOptions *o, LsTiling *tiling)
 {
     enum { MOST = 4096 };
     const char *text = o->memory.tiles, *end = "";
-    *tiles = *least = 0;
+    *tiling = (LsTiling){0};
     if (text == NULL || strcmp(text, "off") == 0)
         return 0;
     if (o->memory.no_tiles) {
@@ -104,10 +104,13 @@ int ls_options_tiling(const LsOptions *o, int64_t *tiles, int64_t *least)
     }
     if (strcmp(text, "auto") == 0)
         return 0;
-    if (!ls_options_count(text, &end, tiles) || *tiles < 2 || *tiles > MOST || *end != '@'
-        || !ls_size_parse(end + 1, least))
-        return ls_options_bad("--tiles", text, "N@SIZE with a number of parts from 2 to 4096, as "
-                                               "8@16MiB, or auto or off");
+    const bool counted = ls_options_count(text, &end, &tiling->tiles);
+    tiling->rows = counted && strncmp(end, "rows", 4) == 0;
+    end += tiling->rows ? 4 : 0;
+    if (!counted || tiling->tiles < 2 || tiling->tiles > MOST || *end != '@'
+        || !ls_size_parse(end + 1, &tiling->least))
+        return ls_options_bad("--tiles", text, "N@SIZE or Nrows@SIZE with a number of parts from 2 "
+                                               "to 4096, as 8@16MiB, or auto or off");
     return 0;
 }
 

@@ -120,7 +120,8 @@ static bool fits(const Search *s, LsValueId v, const LsShape *space)
     return ls_root_statement(s->g, v) >= 0 && f->nstmt <= LS_MERGE_STMT
         && ls_count(ls_shape(s->g, v)) * BROADCAST >= ls_count(space)
         && (double)ls_value_bytes(s->g, v, 4) * SMALL >= s->largest
-        && (ls_shape_same(&f->space, space) || !draws(s->g, v));
+        && ((ls_shape_same(&f->space, space) && s->g->node[s->g->value[v.i].def.i].tile.axis == 0)
+            || !draws(s->g, v));
 }
 
 /* Adds the operands of v's maker that v depends on and that can be computed, too. */

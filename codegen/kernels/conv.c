@@ -7,6 +7,7 @@
 #include "codegen/kernels/conv_geometry.h"
 #include "codegen/kernels/matmul.h"
 #include "compiler/ops/product_shape.h"
+#include "runtime/kernels/ls_depth_blocks.h"
 #include "runtime/kernels/ls_kernel_sizes.h"
 
 #include <inttypes.h>
@@ -67,6 +68,9 @@ static void emit_geo(const LsKernelText *k, const LsConvGeo *d)
                  d->splits, d->chunk, d->packed, d->back);
     if (d->all > 0)
         ls_emit_line(e, ".before = %" PRId64 ", .all = %" PRId64 ",", d->before, d->all);
+    if (d->image > 0)
+        ls_emit_line(e, ".from = %" PRId64 ", .to = %" PRId64 ", .image = %" PRId64 ",", d->from,
+                     d->to, d->image);
     if (d->dot16) {
         e->needs |= LS_NEEDS_DOT16;
         ls_emit_line(e, ".dot16 = LS_DOT16,");
@@ -251,6 +255,36 @@ bool ls_conv_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t 
            && !node->attr.window.each && !ls_geo_is_depthwise(&d) && !d.dot16;
 }
 
+static LsCostWay conv_way(const LsGraph *g, LsNodeId n, const LsTarget *t)
+{
+    const double rate = dot_rate(g, n, t);
+    if (!ls_geo_has_weights(g, n))
+        return ls_geo_node_way(g, n, t->real_bytes, rate);
+    LsConvGeo d = ls_geo_of_weights(g, n, t->real_bytes, rate);
+    return ls_geo_is_depthwise(&d) ? LS_WAY_DEPTHWISE
+           : d.chunk > 0           ? LS_WAY_WINOGRAD
+                                   : LS_WAY_DIRECT;
+}
+
+LsConvTerms ls_conv_terms(const LsGraph *g, LsNodeId n, const LsTarget *t)
+{
+    int64_t parts, points;
+    const LsConvGeo d = ls_geo_of_weights(g, n, t->real_bytes, direct_rate(g, n, t));
+    const bool winograd = d.chunk > 0;
+    LsConvTerms of = {.rows = winograd ? LS_WINO_SIDE : 1};
+    if (d.images != 1 || !ls_conv_may_go_on(g, n, t, &parts, &points))
+        return of;
+    of.all = winograd ? ls_geo_wino_tiles(&d) : ls_geo_positions(&d);
+    of.each = of.all / ls_ceil_div(d.ax[0].count, of.rows);
+    of.block = ls_dw_block_size(of.all, winograd ? LS_WINO_IMAGE : LS_DW_IMAGE, LS_DW_DEPTH);
+    return of;
+}
+
+bool ls_conv_is_winograd(const LsGraph *g, LsNodeId n, const LsTarget *t)
+{
+    return conv_way(g, n, t) == LS_WAY_WINOGRAD;
+}
+
 /* The squared norms of the weight gradients of images, block by block. */
 static void squares_emit(const LsKernelText *k)
 {
@@ -345,17 +379,6 @@ static int64_t conv_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
         weights ? weight_workspace : product_workspace;
     int64_t with = need(g, n, t->real_bytes, 1), without = need(g, n, t->real_bytes, INFINITY);
     return (with > without ? with : without) * t->real_bytes;
-}
-
-static LsCostWay conv_way(const LsGraph *g, LsNodeId n, const LsTarget *t)
-{
-    const double rate = dot_rate(g, n, t);
-    if (!ls_geo_has_weights(g, n))
-        return ls_geo_node_way(g, n, t->real_bytes, rate);
-    LsConvGeo d = ls_geo_of_weights(g, n, t->real_bytes, rate);
-    return ls_geo_is_depthwise(&d) ? LS_WAY_DEPTHWISE
-           : d.chunk > 0           ? LS_WAY_WINOGRAD
-                                   : LS_WAY_DIRECT;
 }
 
 const LsEmitter ls_emitter_conv = {

@@ -15,4 +15,15 @@ double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis);
 bool ls_conv_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t *parts,
                        int64_t *points);
 
+/* The terms of a weight gradient of one picture, in their order. */
+typedef struct LsConvTerms {
+    int64_t all;                /* 0: parts of them cannot go on with the sum of those before */
+    int64_t each, rows;         /* so many are those of `rows` rows of the result */
+    int64_t block;              /* a part begins and ends at a multiple of it, or at the end */
+} LsConvTerms;
+LsConvTerms ls_conv_terms(const LsGraph *g, LsNodeId n, const LsTarget *t);
+
+/* Whether it is computed by squares of LS_WINO_SIDE rows. */
+bool ls_conv_is_winograd(const LsGraph *g, LsNodeId n, const LsTarget *t);
+
 #endif

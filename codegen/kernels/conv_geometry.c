@@ -198,23 +198,49 @@ LsConvGeo ls_geo_of_phase(const LsGraph *g, LsNodeId n, int64_t phase)
     return d;
 }
 
-/* The same for all images of the batch: of some of them the algorithm must be that of all. */
-static LsConvGeo of_all_images(const LsGraph *g, LsNodeId n, LsConvGeo d)
+/* The same for all images of the batch, and all rows: of some of them the algorithm must be that of
+ * all. */
+static LsConvGeo of_all(const LsGraph *g, LsNodeId n, LsConvGeo d)
 {
-    d.images = g->node[n.i].tile.of > 0 ? g->node[n.i].tile.of : d.images;
+    const LsTilePlace *of = &g->node[n.i].tile;
+    if (of->of > 0 && of->axis == 0)
+        d.images = of->of;
+    else if (of->of > 0)
+        d.ax[0].count = ls_ceil_div(of->of - d.ax[0].to, d.ax[0].to_step);
     return d;
 }
 
 LsCostWay ls_geo_node_way(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate)
 {
-    LsConvGeo d = of_all_images(g, n, ls_geo_of_phase(g, n, 0));
+    LsConvGeo d = of_all(g, n, ls_geo_of_phase(g, n, 0));
     LsCostWay way = ls_geo_way(&d, real_bytes, direct_rate);
     for (int64_t i = 1; i < ls_geo_phases(g, n); i++) {
-        d = of_all_images(g, n, ls_geo_of_phase(g, n, i));
+        d = of_all(g, n, ls_geo_of_phase(g, n, i));
         if (ls_geo_way(&d, real_bytes, direct_rate) != way)
             return LS_WAY_DIRECT;
     }
     return way;
+}
+
+/* Of d, the sum of all images and rows, those terms that the node adds up. */
+static void set_terms(const LsGraph *g, LsNodeId n, const LsConvGeo *some, LsConvGeo *d)
+{
+    const LsTilePlace *of = &g->node[n.i].tile;
+    const int64_t all = d->chunk > 0 ? ls_geo_wino_tiles(d) : ls_geo_positions(d);
+    if (of->of == 0 || g->node[n.i].op != LS_OP_CONV_DW_PART)
+        return;
+    d->all = all;
+    if (of->axis == 0) {
+        d->before = all / d->images * of->first;
+        d->images = some->images;
+        return;
+    }
+    const int64_t side = d->chunk > 0 ? LS_WINO_SIDE : 1;
+    d->before = all / ls_ceil_div(d->ax[0].count, side) * (of->first / side);
+    d->image = all;
+    d->from = of->from - d->before;
+    d->to = of->to - d->before;
+    d->ax[0].count = some->ax[0].count;
 }
 
 /* The weight gradient, with the sum over positions split so that several threads have units
@@ -229,8 +255,8 @@ LsConvGeo ls_geo_of_weights(const LsGraph *g, LsNodeId n, int real_bytes, double
         d.splits = d.images;
         return d;
     }
-    const int64_t images = d.images;
-    d = of_all_images(g, n, d);
+    const LsConvGeo some = d;
+    d = of_all(g, n, d);
     int64_t units = ls_geo_is_depthwise(&d) ? ls_ceil_div(d.group * real_bytes, LS_VEC_BYTES_MOST)
                                   : d.group * ls_ceil_div(d.cout, LS_DW_ROWS)
                                         * ls_ceil_div(ls_geo_depth(&d), LS_COLS);
@@ -249,10 +275,6 @@ LsConvGeo ls_geo_of_weights(const LsGraph *g, LsNodeId n, int real_bytes, double
         if (tiles / d.images >= LS_WINO_IMAGE && d.chunk < LS_DW_DEPTH)
             d.chunk = LS_DW_DEPTH;
     }
-    if (images < d.images) {
-        d.all = ls_geo_positions(&d);
-        d.before = d.all / d.images * g->node[n.i].tile.first;
-        d.images = images;
-    }
+    set_terms(g, n, &some, &d);
     return d;
 }

@@ -10,7 +10,8 @@
 typedef struct LsConvGeo {
     int n;                      /* spatial axes */
     LsAxis ax[LS_MAX_SPATIAL];  /* the first n; LsConv has them at the end */
-    int64_t images, group, cin, cout, run, splits, chunk, packed, before, all;
+    int64_t images, group, cin, cout, run, splits, chunk, packed;
+    int64_t before, all, from, to, image;
     bool back, dot16;
 } LsConvGeo;
 
@@ -21,8 +22,8 @@ bool ls_geo_has_weights(const LsGraph *g, LsNodeId n);
 int64_t ls_geo_phases(const LsGraph *g, LsNodeId n);
 LsConvGeo ls_geo_of_phase(const LsGraph *g, LsNodeId n, int64_t phase);
 
-/* That of a weight gradient. direct_rate: speed of the direct product's multiplications relative to
- * Winograd's, which are in f32; infinity: no Winograd. */
+/* That of a weight gradient, or of a part of its sum. direct_rate: speed of the direct product's
+ * multiplications relative to Winograd's, which are in f32; infinity: no Winograd. */
 LsConvGeo ls_geo_of_weights(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate);
 
 /* Elements that are summed up for one of the result; positions of the result, of all images. */

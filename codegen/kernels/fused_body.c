@@ -251,14 +251,26 @@ static const char *scalar(const LsBody *b, const LsStmt *s, double v)
                       b->k->target->real_bytes);
 }
 
+/* The index of a point of a tile among those of all tiles. */
+static const char *index_in_all(const LsBody *b, const char *own)
+{
+    const LsTilePlace *of = &b->node->tile;
+    int64_t each = 1;           /* elements of a sample, or of a row */
+    for (int a = of->axis + 1; a < b->f->space.rank; a++)
+        each *= b->f->space.dim[a];
+    const int64_t first = of->first * each, some = b->f->space.dim[of->axis] * each;
+    if (of->axis == 0)
+        return ls_arena_printf(b->k->g->arena, LS_N64 " + %s", first, own);
+    return ls_arena_printf(b->k->g->arena, "(%s) / " LS_N64 " * " LS_N64 " + (%s) %% " LS_N64
+                           " + " LS_N64, own, some, of->of * each, own, some, first);
+}
+
 /* The index %i: where the graph has a part of the batch, that in the whole batch. */
 static const char *index_of(const LsBody *b, const LsStmt *s, const char *own)
 {
     const LsScalarAttr *at = &s->attr.scalar;
-    const LsTilePlace *of = &b->node->tile;
-    if (of->of > 0)
-        return ls_arena_printf(b->k->g->arena, LS_N64 " + %s",
-                               of->first * (ls_count(&b->f->space) / b->f->space.dim[0]), own);
+    if (b->node->tile.of > 0)
+        return index_in_all(b, own);
     if (at->parts < 2
         || (s->op != LS_OP_DROPOUT && s->op != LS_OP_UNIFORM && s->op != LS_OP_NORMAL))
         return own;
@@ -288,6 +300,11 @@ static LsCounted counted(const LsBody *b, const LsStmt *s)
 
 int64_t ls_body_counted(const LsBody *b, int s) { return counted(b, &b->f->stmt[s]).each; }
 
+static bool has_some_samples(const LsBody *b)
+{
+    return b->node->tile.of > 0 && b->node->tile.axis == 0;
+}
+
 /* The condition that the point belongs to a sample that counts; NULL: it does anyway. */
 static const char *counts(const LsBody *b, const LsStmt *s)
 {
@@ -298,11 +315,11 @@ static const char *counts(const LsBody *b, const LsStmt *s)
     if (c.each == 0 || s->op == LS_OP_NORM_COEF || axis < 0)
         return NULL;
     if (space->dim[axis] == 1)          /* a statistic, or a tile of one sample */
-        return b->node->tile.of > 0 ? "0 < valid" : NULL;
+        return has_some_samples(b) ? "0 < valid" : NULL;
     ls_walk_order(space, b->f->layout, order);
     while (order[at] != axis)
         at++;
-    const int64_t batch = b->node->tile.of > 0 ? b->f->space.dim[0] : b->k->g->batch;
+    const int64_t batch = has_some_samples(b) ? b->f->space.dim[0] : b->k->g->batch;
     const char *text = ls_nest_below(b->nest, at, "valid", space->dim[axis] / batch);
     return b->only != NULL && strcmp(b->only, text) == 0 ? NULL : text;
 }
@@ -334,7 +351,7 @@ void ls_body_count(const LsBody *b)
     bool any = false;
     for (int s = 0; s < b->f->nstmt; s++)
         any |= counted(b, &b->f->stmt[s]).each > 0;
-    if (any && b->node->tile.of > 0)
+    if (any && has_some_samples(b))
         ls_emit_line(b->k->e,
                      "const int64_t all = run->valid, valid = ls_most(all - %" PRId64
                      ", 0);\n(void)all, (void)valid;", b->node->tile.first);

@@ -100,7 +100,8 @@ static void place(const Move *m)
     ls_strides(&m->y->shape, m->y->layout, to);
     strides_of(m, 0, from);
     LsCopy c = copy_new(m, ls_in_shape(k->g, k->n, 0), to, from);
-    c.to = to[0] * m->node->attr.slice.start[0];
+    for (int a = 0; a < m->y->shape.rank; a++)
+        c.to += to[a] * m->node->attr.slice.start[a];
     const LsGrid part = ls_copy_part(k, "part", &c);
     if (m->node->nin < 2) {
         ls_emit_launch(k, &part, 1);

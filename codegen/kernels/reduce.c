@@ -144,7 +144,7 @@ static LsReduce reduce_new(const LsKernelText *k)
     sort_axes(&r);
     if (r.body.f->states > 0) {
         const LsTilePlace *of = &r.body.node->tile;
-        const int64_t rows = r.body.nest->size[0] / r.body.f->space.dim[0];
+        const int64_t rows = r.body.nest->size[0] / r.body.f->space.dim[of->axis];
         r.state = true;
         r.before = of->first * rows;
         r.length = of->of * rows;
@@ -330,7 +330,7 @@ static void launch_state(const LsReduce *r)
     ls_emit_line(r->e, "}");
 }
 
-bool ls_reduce_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t first,
+bool ls_reduce_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, LsTilePlace of,
                          int64_t *pieces, int64_t *points)
 {
     const LsKernelText k = {.g = g, .n = n, .target = t};
@@ -338,14 +338,15 @@ bool ls_reduce_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_
     const LsNest *nest = r.body.nest;
     bool fits = t->kind == LS_TARGET_CPU && r.rows && nest->naxis == 2 && nest->reduced[0]
                 && !nest->reduced[1] && r.body.f->first == 0 && r.body.f->njoined == 0
-                && r.body.f->ninset == 0 && r.body.f->axes & 1;
+                && r.body.f->ninset == 0 && (r.body.f->axes >> of.axis & 1) != 0
+                && (of.axis == 0 || r.body.f->space.dim[0] == 1);
     for (int y = 0; y < r.body.node->nout && fits; y++)
         fits = !r.body.f->out[y].reduce
                || (!r.body.f->out[y].variance && r.body.f->out[y].combine == LS_SUM
                    && ls_reduce_type(&r, y) == LS_REAL);
     if (!fits)
         return false;
-    const int64_t before = first * (nest->size[0] / r.body.f->space.dim[0]);
+    const int64_t before = of.first * (nest->size[0] / r.body.f->space.dim[of.axis]);
     *pieces = r.npiece;
     *points = r.inner;
     return before % r.piece % LS_REDUCE_RUN == 0;

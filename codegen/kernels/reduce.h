@@ -34,9 +34,9 @@ typedef struct LsReduce {
 /* ---- codegen/kernels/reduce.c: bodies with reductions ---- */
 void ls_reduce_emit(const LsKernelText *k);
 int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t);
-/* Whether some samples, those from `first` on, can go on with the sums of those before, and the
- * bits are those of all samples together. Sets the pieces of the sums, and their results. */
-bool ls_reduce_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t first,
+/* Whether some samples or rows, those from of.first on, can go on with the sums of those before,
+ * and the bits are those of all together. Sets the pieces of the sums, and their results. */
+bool ls_reduce_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, LsTilePlace of,
                          int64_t *pieces, int64_t *points);
 
 /* ---- codegen/kernels/accumulator.c ---- */

@@ -210,6 +210,7 @@ LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
     d->alignment = LS_ALIGNMENT;
     d->node = ls_arena_alloc(cx->arena, g->nnode, sizeof *d->node);
     p->node_of = ls_arena_alloc(cx->arena, g->nnode, sizeof *p->node_of);
+    uint32_t *pass = ls_arena_alloc(cx->arena, g->nnode, sizeof *pass);
     int64_t *dag_of = ls_arena_alloc(cx->arena, g->nnode, sizeof *dag_of);
     dag_of[0] = -1;
     add_tensors(cx, p);
@@ -219,6 +220,9 @@ LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
         dag_of[i] = -1;
         if (!runs(g, i))
             continue;
+        pass[d->nnode] = node->tile.pass;
+        if (node->tile.of > 0)
+            d->pass = pass;
         dag_of[i] = d->nnode;
         p->node_of[d->nnode] = (LsNodeId){i};
         LsDagNode *row = &d->node[d->nnode++];

@@ -34,10 +34,19 @@ static int by_place(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* The first sample of the node's tile. */
-static int64_t tile_of(const LsGraph *g, const LsNode *n)
+static int64_t tile_of(const LsNode *n) { return n->tile.of > 0 ? n->tile.number : -1; }
+
+/* A node that reads rows of the tiles behind its own runs after these: it counts as one of the
+ * last. */
+static int64_t last_tile(const LsGraph *g, const Place *at, uint32_t i)
 {
-    return n->tile.of > 0 ? n->tile.first / (n->tile.of / g->batch) : -1;
+    int64_t tile = at[i].tile;
+    for (int k = 0; k < g->node[i].nin && tile >= 0; k++) {
+        const uint32_t def = g->value[ls_in(g, (LsNodeId){i}, k).i].def.i;
+        if (def != 0 && at[def].level == at[i].level && at[def].tile > tile)
+            tile = at[def].tile;
+    }
+    return tile;
 }
 
 static bool visit(LsRewrite *r, LsNodeId n)
@@ -130,13 +139,14 @@ void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes)
     uint32_t n = 0, last = 0;
     for (uint32_t i = 1; i < g->nnode; i++) {
         const LsNode *node = &g->node[i];
-        at[i] = (Place){.tile = tile_of(g, node), .node = i};
+        at[i] = (Place){.tile = tile_of(node), .node = i};
         for (int k = 0; k < node->nin; k++) {
             const uint32_t def = g->value[ls_in(g, (LsNodeId){i}, k).i].def.i;
             const bool above = def != 0 && at[def].tile >= 0 && at[i].tile < 0;
             const uint32_t level = at[def].level + above;
             at[i].level = level > at[i].level ? level : at[i].level;
         }
+        at[i].tile = last_tile(g, at, i);
         last = at[i].level > last ? at[i].level : last;
     }
     bool sums = false;
@@ -144,9 +154,11 @@ void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes)
         sums |= is_sum(&g->node[i]);
     if (sums)
         set_bands(cx, g, real_bytes, at);
-    for (uint32_t i = 1; i < g->nnode; i++)
+    for (uint32_t i = 1; i < g->nnode; i++) {
         if (is_update(&g->node[i]))
             at[i].level = last + 1;
+        g->node[i].tile.pass = at[i].level;
+    }
     qsort(at + 1, g->nnode - 1, sizeof *at, by_place);
     if (!is_run_order(cx, g, at))
         return;                 /* nodes stay as they are: a run order, too */

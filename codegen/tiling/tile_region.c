@@ -3,19 +3,22 @@
 
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
+#include "codegen/tiling/tile_rows.h"
 
 #include <string.h>
 
 static bool has_samples(const LsTileRegion *r, LsValueId v)
 {
     const LsShape *s = ls_shape(r->g, v);
+    if (r->axis > 0)
+        return ls_has_rows(r->g, v);
     return ls_is(v) && s->rank > 1 && s->dim[0] == r->samples;
 }
 
 static bool has_rows(const LsTileRegion *r, LsValueId v)
 {
     const LsSampleRows rows = ls_tile_rows(r);
-    return ls_rows_are_in(&rows, v);
+    return r->axis > 0 ? ls_has_rows(r->g, v) : ls_rows_are_in(&rows, v);
 }
 
 static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
@@ -23,6 +26,8 @@ static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
     const LsNode *node = &r->g->node[n.i];
     const LsShape *s = ls_in_shape(r->g, n, k);
     const LsSampleRows rows = ls_tile_rows(r);
+    if (r->axis > 0)
+        return ls_rows_read(r, n, k);
     switch (node->op) {
     case LS_OP_FUSED:
         return s->rank == node->attr.fused.body->space.rank
@@ -39,7 +44,9 @@ static bool sums_go_on(const LsTileRegion *r, LsNodeId n)
     const int64_t each = ls_tile_each(r, &r->g->node[n.i].attr.fused.body->space);
     int64_t pieces, points;
     for (int t = 0; t < r->tiles; t++)
-        if (!ls_reduce_may_go_on(r->g, n, r->target, ls_tile_first(r, t) * each, &pieces, &points))
+        if (!ls_reduce_may_go_on(r->g, n, r->target,
+                                 (LsTilePlace){.first = ls_tile_first(r, t) * each}, &pieces,
+                                 &points))
             return false;
     return true;
 }
@@ -90,6 +97,8 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
     int64_t parts, points;
     if (node->computed != NULL || node->phase == LS_UPDATE)
         return false;
+    if (r->axis > 0)
+        return node->rounds == LS_REAL && ls_rows_fit(r, n);
     switch (node->op) {
     case LS_OP_FUSED: return fused_fits(r, n);
     case LS_OP_CONV: break;
@@ -137,7 +146,8 @@ bool ls_tile_makes(const LsTileRegion *r, LsNodeId n, int k)
 {
     const LsNode *node = &r->g->node[n.i];
     if (node->op == LS_OP_FUSED)
-        return !node->attr.fused.body->out[k].reduce || !(node->attr.fused.body->axes & 1);
+        return !node->attr.fused.body->out[k].reduce
+               || (r->axis == 0 && !(node->attr.fused.body->axes & 1));
     return node->op != LS_OP_CONV_DW && !ls_tile_sums_rows(r->g, n);
 }
 
@@ -185,6 +195,34 @@ static bool is_tiled(const LsTileRegion *r, const bool *may, uint32_t v, int64_t
            && ls_tile_makes(r, def, (int)(v - g->node[def.i].out));
 }
 
+static LsSpan span_of(const LsTileRegion *r, int64_t each, int t)
+{
+    return (LsSpan){ls_tile_first(r, t) * each, r->end[t] * each};
+}
+
+LsSpan ls_tile_span(const LsTileRegion *r, LsValueId v, int t)
+{
+    const LsShape *s = ls_shape(r->g, v);
+    return r->axis > 0 ? ls_rows_span(r, s->dim[r->axis], t) : span_of(r, ls_tile_each(r, s), t);
+}
+
+LsSpan ls_tile_reads_span(const LsTileRegion *r, LsNodeId n, int k, int t)
+{
+    return r->axis > 0 ? ls_rows_read_span(r, n, k, t) : ls_tile_span(r, ls_in(r->g, n, k), t);
+}
+
+LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
+{
+    const LsNode *node = &r->g->node[n.i];
+    if (r->axis > 0)
+        return ls_rows_made_span(r, n, t, of);
+    const int64_t each = node->op == LS_OP_FUSED ? ls_tile_each(r, &node->attr.fused.body->space)
+                         : node->op == LS_OP_SLICE ? ls_tile_each(r, ls_in_shape(r->g, n, 0))
+                                                   : 1;
+    *of = r->samples * each;
+    return span_of(r, each, t);
+}
+
 static void choose_ends(LsCtx *cx, LsTileRegion *r, int64_t tiles)
 {
     int64_t *end = ls_arena_alloc(cx->arena, (size_t)tiles, sizeof *end);
@@ -201,10 +239,12 @@ LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, cons
     r.in = ls_arena_alloc(cx->arena, g->nnode, sizeof *r.in);
     r.whole = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.whole);
     r.rows = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.rows);
-    if (o->tiles < 2 || g->batch < 2)
+    if (o->tiles < 2 || (o->rows ? !ls_rows_choose(cx, &r, o) : g->batch < 2))
         return r;
-    choose_ends(cx, &r, o->tiles < g->batch ? o->tiles : g->batch);
-    find_rows(&r);
+    if (!o->rows) {
+        choose_ends(cx, &r, o->tiles < g->batch ? o->tiles : g->batch);
+        find_rows(&r);
+    }
     for (uint32_t i = 1; i < g->nnode; i++)
         may[i] = fits(&r, (LsNodeId){i});
     want_whole(&r, may);

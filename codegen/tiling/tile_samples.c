@@ -4,13 +4,26 @@
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
 #include "codegen/tiling/tile_order.h"
+#include "codegen/tiling/tile_rows.h"
 #include "compiler/ir/rewrite.h"
+
+#include <inttypes.h>
+
+/* Some rows of a value, which lie in no tile by themselves. The backward part has its own: they are
+ * copies, which are cheaper to make than to keep. */
+typedef struct Rows {
+    LsSpan span;
+    LsPhase phase;
+    LsValueId v;
+    struct Rows *next;
+} Rows;
 
 typedef struct Tiler {
     LsTileRegion r;
     LsValueId *tile;            /* by (value, tile): of a result, or a slice of another value */
     LsValueId *base;            /* by value: the whole as far as it has been put together */
     LsValueId *state;           /* by value: of the sum over the tiles so far */
+    Rows **rows;                /* by value */
 } Tiler;
 
 static LsValueId *tile_of(const Tiler *s, LsValueId v, int t)
@@ -18,43 +31,93 @@ static LsValueId *tile_of(const Tiler *s, LsValueId v, int t)
     return &s->tile[v.i * (uint32_t)s->r.tiles + (uint32_t)t];
 }
 
-/* Of a node whose values have `each` rows of a sample. */
-static LsTilePlace place_of(const Tiler *s, int t, int64_t each)
+static LsTilePlace place_of(const Tiler *s, LsSpan own, int64_t of, int t)
 {
-    return (LsTilePlace){ls_tile_first(&s->r, t) * each, s->r.samples * each};
+    return (LsTilePlace){.first = own.first, .of = of, .axis = s->r.axis, .number = t};
 }
 
-static int64_t count_of(const Tiler *s, int t) { return s->r.end[t] - ls_tile_first(&s->r, t); }
+static int64_t count_of(LsSpan s) { return s.end - s.first; }
+static bool is_span(LsSpan a, LsSpan b) { return a.first == b.first && a.end == b.end; }
 
-/* Sets result k of node `to`: some samples of the value `of`. */
-static void set_tile(LsRewrite *r, const Tiler *s, LsNodeId to, int k, LsValueId of, int t)
+/* Sets result k of node `to`: samples or rows of the value `of`. */
+static void set_tile(LsRewrite *r, const Tiler *s, LsNodeId to, int k, LsValueId of, LsSpan own,
+                     const char *name)
 {
     const LsValue *old = &r->from->value[of.i];
     LsShape shape = old->shape;
-    shape.dim[0] = count_of(s, t) * ls_tile_each(&s->r, &old->shape);
+    shape.dim[s->r.axis] = count_of(own);
     const LsValueId v = ls_out(r->to, to, k);
-    r->to->value[v.i].name = ls_arena_printf(r->cx->arena, "%s.%d", old->name, t);
+    r->to->value[v.i].name = name;
     r->to->value[v.i].layout = old->layout;
     ls_set_out(r->to, to, k, old->type, &shape);
 }
 
-/* Tile t of a value that the graph makes as a whole. */
-static LsValueId slice(LsRewrite *r, const Tiler *s, LsValueId v, int t)
+static const char *tile_name(LsRewrite *r, LsValueId of, int t)
 {
-    const LsShape *x = ls_shape(r->from, v);
+    return ls_arena_printf(r->cx->arena, "%s.%d", r->from->value[of.i].name, t);
+}
+
+static const char *rows_name(LsRewrite *r, LsValueId of, LsSpan rows)
+{
+    return ls_arena_printf(r->cx->arena, "%s.%" PRId64 "-%" PRId64, r->from->value[of.i].name,
+                           rows.first, rows.end);
+}
+
+/* Samples or rows `own` of value v, of which `in` has those from `begin` on, for tile t. */
+static LsValueId slice(LsRewrite *r, const Tiler *s, LsValueId v, LsValueId in, int64_t begin,
+                       LsSpan own, int t, const char *name)
+{
+    const LsShape *x = ls_shape(r->to, in);
     LsAttr at = {0};
     for (int k = 0; k < x->rank; k++) {
         at.slice.stop[k] = x->dim[k];
         at.slice.step[k] = 1;
     }
-    const int64_t each = ls_tile_each(&s->r, x);
-    at.slice.start[0] = ls_tile_first(&s->r, t) * each;
-    at.slice.stop[0] = s->r.end[t] * each;
-    const LsValueId in = ls_image(r, v);
+    at.slice.start[s->r.axis] = own.first - begin;
+    at.slice.stop[s->r.axis] = own.end - begin;
     const LsNodeId n = ls_append_bare(r->to, LS_OP_SLICE, 1, &in, 1, &at);
-    r->to->node[n.i].tile = place_of(s, t, each);
-    set_tile(r, s, n, 0, v, t);
+    r->to->node[n.i].tile = place_of(s, own, ls_shape(r->from, v)->dim[s->r.axis], t);
+    set_tile(r, s, n, 0, v, own, name);
     return ls_out(r->to, n, 0);
+}
+
+/* Rows of value v for tile t, put together from those of its tiles. */
+static LsValueId join(LsRewrite *r, const Tiler *s, LsValueId v, LsSpan rows, int t)
+{
+    LsValueId *in = ls_arena_alloc(r->cx->arena, (size_t)s->r.tiles, sizeof *in);
+    int nin = 0;
+    for (int k = 0; k < s->r.tiles; k++) {
+        const LsSpan own = ls_tile_span(&s->r, v, k);
+        const LsSpan both = {own.first > rows.first ? own.first : rows.first,
+                             own.end < rows.end ? own.end : rows.end};
+        if (count_of(both) > 0)
+            in[nin++] = is_span(both, own) ? *tile_of(s, v, k)
+                                           : slice(r, s, v, *tile_of(s, v, k), own.first, both, t,
+                                                   rows_name(r, v, both));
+    }
+    if (nin == 1)
+        return in[0];
+    const LsNodeId n =
+        ls_append_bare(r->to, LS_OP_CONCAT, nin, in, 1, &(LsAttr){.axis = {s->r.axis}});
+    r->to->node[n.i].tile = place_of(s, rows, ls_shape(r->from, v)->dim[s->r.axis], t);
+    set_tile(r, s, n, 0, v, rows, rows_name(r, v, rows));
+    return ls_out(r->to, n, 0);
+}
+
+/* Rows of value v for tile t of a node of that part. */
+static LsValueId rows_of(LsRewrite *r, const Tiler *s, LsValueId v, LsSpan rows, int t,
+                         LsPhase phase)
+{
+    for (const Rows *k = s->rows[v.i]; k != NULL; k = k->next)
+        if (is_span(k->span, rows) && k->phase == phase)
+            return k->v;
+    Rows *own = ls_arena_alloc(r->cx->arena, 1, sizeof *own);
+    *own = (Rows){.span = rows, .phase = phase, .next = s->rows[v.i]};
+    own->v = ls_is(*tile_of(s, v, 0))
+                 ? join(r, s, v, rows, t)
+                 : slice(r, s, v, ls_image(r, v), 0, rows, t, rows_name(r, v, rows));
+    s->rows[v.i] = own;
+    return own->v;
 }
 
 static LsValueId operand(LsRewrite *r, const Tiler *s, LsNodeId n, int k, int t)
@@ -62,9 +125,12 @@ static LsValueId operand(LsRewrite *r, const Tiler *s, LsNodeId n, int k, int t)
     const LsValueId v = ls_in(r->from, n, k);
     if (!ls_is(v) || !ls_tile_reads(&s->r, n, k))
         return ls_is(v) ? ls_image(r, v) : v;
+    const LsSpan own = ls_tile_reads_span(&s->r, n, k, t);
+    if (s->r.axis > 0)
+        return rows_of(r, s, v, own, t, r->from->node[n.i].phase);
     LsValueId *tile = tile_of(s, v, t);
     if (!ls_is(*tile))
-        *tile = slice(r, s, v, t);
+        *tile = slice(r, s, v, ls_image(r, v), 0, own, t, tile_name(r, v, t));
     return *tile;
 }
 
@@ -73,10 +139,10 @@ static void place(LsRewrite *r, Tiler *s, LsValueId of, int t)
 {
     const LsValueId in[] = {*tile_of(s, of, t), s->base[of.i]};
     LsAttr at = {.slice = {.x = *ls_shape(r->from, of)}};
-    const int64_t each = ls_tile_each(&s->r, &at.slice.x);
-    at.slice.start[0] = ls_tile_first(&s->r, t) * each;
+    const LsSpan own = ls_tile_span(&s->r, of, t);
+    at.slice.start[s->r.axis] = own.first;
     const LsNodeId n = ls_append_bare(r->to, LS_OP_PLACE, t > 0 ? 2 : 1, in, 1, &at);
-    r->to->node[n.i].tile = place_of(s, t, each);
+    r->to->node[n.i].tile = place_of(s, own, ls_shape(r->from, of)->dim[s->r.axis], t);
     ls_rewrite_result(r, n, 0, of);
     s->base[of.i] = ls_out(r->to, n, 0);
     if (t + 1 < s->r.tiles)
@@ -158,8 +224,8 @@ static void keep_needed(LsArena *a, const LsFused *f, Part *p, LsFused *to)
     }
 }
 
-/* The part of node n that makes its sums, or its other results, in a tile of `count` samples. Those
- * are made apart, so that they can run again without the sums. */
+/* The part of node n that makes its sums, or its other results, in a tile of `count` samples or
+ * rows. Those are made apart, so that they can run again without the sums. */
 static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t count)
 {
     const LsNode *node = &r->from->node[n.i];
@@ -175,14 +241,23 @@ static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t
     LsFused *f = ls_arena_alloc(r->cx->arena, 1, sizeof *f);
     *f = *node->attr.fused.body;
     keep_needed(r->cx->arena, node->attr.fused.body, &p, f);
-    f->space.dim[0] = count * ls_tile_each(&s->r, &f->space);
+    f->space.dim[s->r.axis] = count;
     f->axes = sums || !(f->axes & 1) ? f->axes : 0;
     f->states = sums ? p.nin : 0;
     p.body = f;
     return p;
 }
 
-static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, int t)
+static bool has_window(LsOpCode op)
+{
+    switch (op) {
+    case LS_OP_CONV: case LS_OP_CONV_DX: case LS_OP_CONV_DW: case LS_OP_MAX_POOL:
+    case LS_OP_MAX_POOL_GRAD: case LS_OP_AVERAGE_POOL: case LS_OP_AVERAGE_POOL_GRAD: return true;
+    default: return false;
+    }
+}
+
+static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, int64_t count, int t)
 {
     const LsNode *node = &r->from->node[n.i];
     const LsSampleRows rows = ls_tile_rows(&s->r);
@@ -190,8 +265,10 @@ static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, i
     if (node->op == LS_OP_FUSED)
         at.fused.body = p->body;
     else if (node->op == LS_OP_SLICE)
-        at.slice.stop[0] = count_of(s, t) * ls_tile_each(&s->r, ls_in_shape(r->from, n, 0));
-    else
+        at.slice.stop[s->r.axis] = count;
+    else if (has_window((LsOpCode)node->op) && s->r.axis > 0)
+        at.window = ls_rows_window(&s->r, n, t);
+    else if (s->r.axis == 0)
         ls_tile_row_attr(&rows, n, t, &at);
     return at;
 }
@@ -205,14 +282,6 @@ static LsOpCode op_of(const LsRewrite *r, LsNodeId n)
                                               : op;
 }
 
-static LsTilePlace place_of_node(const LsRewrite *r, const Tiler *s, LsNodeId n, int t)
-{
-    const LsNode *node = &r->from->node[n.i];
-    return place_of(s, t, node->op == LS_OP_FUSED
-                              ? ls_tile_each(&s->r, &node->attr.fused.body->space)
-                              : 1);
-}
-
 /* The parts of the state of a sum, and their elements; parts 0: they are no parts. */
 static void state_of(const LsRewrite *r, const Tiler *s, LsNodeId n, int64_t *parts,
                      int64_t *points)
@@ -222,7 +291,8 @@ static void state_of(const LsRewrite *r, const Tiler *s, LsNodeId n, int64_t *pa
     if (ls_tile_sums_rows(r->from, n))
         return;
     if (r->from->node[n.i].op == LS_OP_FUSED)
-        ls_reduce_may_go_on(r->from, n, s->r.target, 0, parts, points);
+        ls_reduce_may_go_on(r->from, n, s->r.target, (LsTilePlace){.axis = s->r.axis}, parts,
+                            points);
     else
         ls_conv_may_go_on(r->from, n, s->r.target, parts, points);
 }
@@ -234,15 +304,22 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
     const bool weights = node->op != LS_OP_FUSED;
     LsValueId *in = ls_arena_alloc(r->cx->arena, (size_t)(p->nin + p->nout), sizeof *in);
     int nin = 0;
-    int64_t parts = 0, points = 0;
+    int64_t parts = 0, points = 0, all;
+    const LsSpan own = ls_tile_makes_span(&s->r, n, t, &all);
+    const bool goes_on = sums && ls_is(s->state[ls_out(r->from, n, p->result[0]).i]);
     for (; nin < p->nin; nin++)
         in[nin] = operand(r, s, n, p->operand[nin], t);
-    for (int k = 0; k < p->nout && sums && t > 0; k++)
+    for (int k = 0; k < p->nout && goes_on; k++)
         in[nin++] = s->state[ls_out(r->from, n, p->result[k]).i];
-    const LsAttr at = attr_of(r, s, n, p, t);
+    const LsAttr at = attr_of(r, s, n, p, count_of(own), t);
     const LsNodeId to = ls_append_bare(r->to, op_of(r, n), nin, in, p->nout, &at);
-    r->to->node[to.i].tile = place_of_node(r, s, n, t);
+    r->to->node[to.i].tile = place_of(s, own, all, t);
     r->to->node[to.i].rounds = node->rounds;
+    if (node->op == LS_OP_CONV_DW && s->r.axis > 0) {
+        const LsSpan terms = ls_rows_terms(&s->r, n, t);
+        r->to->node[to.i].tile.from = terms.first;
+        r->to->node[to.i].tile.to = terms.end;
+    }
     if (sums)
         state_of(r, s, n, &parts, &points);
     for (int k = 0; k < p->nout; k++) {
@@ -253,7 +330,7 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
             set_state(r, s, to, k, of, weights ? LS_REAL : LS_I64,
                       parts > 0 ? parts * points : points, t);
         } else {
-            set_tile(r, s, to, k, of, t);
+            set_tile(r, s, to, k, of, ls_tile_span(&s->r, of, t), tile_name(r, of, t));
             *tile_of(s, of, t) = ls_out(r->to, to, k);
         }
     }
@@ -286,8 +363,10 @@ static bool visit(LsRewrite *r, LsNodeId n)
         return false;
     for (int t = 0; t < s->r.tiles; t++)
         for (int sums = 0; sums < 2; sums++) {
-            const Part p = part_of(r, s, n, sums, count_of(s, t));
-            if (p.nout > 0)
+            int64_t all;
+            const int64_t count = count_of(ls_tile_makes_span(&s->r, n, t, &all));
+            const Part p = part_of(r, s, n, sums, count);
+            if (p.nout > 0 && count > 0)
                 add_part(r, s, n, &p, sums, t);
         }
     for (int k = 0; k < r->from->node[n.i].nout; k++)
@@ -305,6 +384,7 @@ uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsTilin
     s.tile = ls_arena_alloc(cx->arena, g->nvalue * tiles, sizeof *s.tile);
     s.base = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.base);
     s.state = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.state);
+    s.rows = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.rows);
     ls_rewrite(cx, g, visit, &s);
     ls_tile_order(cx, g, t->real_bytes);
     return s.r.nodes;

@@ -59,9 +59,16 @@ typedef struct LsValue {
 
 typedef enum { LS_FORWARD, LS_BACKWARD, LS_UPDATE } LsPhase;
 
-/* The samples first .. of a node that computes some of them: its operands and results have those
- * along their first axis, of the `of` that the batch has. of 0: all of them. (codegen/tiling/) */
-typedef struct LsTilePlace { int64_t first, of; } LsTilePlace;
+/* What a node computes that makes a part of its results: those from `first` on along an axis, of
+ * `of` that there are: 0, the samples of the batch, or 2, the rows of one picture. of 0: all of
+ * them, and only `pass` counts. (codegen/tiling/) */
+typedef struct LsTilePlace {
+    int64_t first, of;
+    int axis, number;           /* number: of the tile, from 0 */
+    uint32_t pass;              /* how often all tiles run before it does */
+    int64_t from, to;           /* CONV_DW_PART of some rows: the terms of the sum, positions of the
+                                 * picture or Winograd's tiles */
+} LsTilePlace;
 
 typedef struct LsNode {
     uint16_t op;            /* row of the op table */

@@ -315,15 +315,17 @@ LS_SHARED_FN void ls_conv_dw_into(const LsConv *d, LsSource dy, LsSource x, cons
     const int dots = d->dot16 & LS_DOTS;
     const bool taken = ls_conv_in_memory(d, x);
     const int64_t all = d->all > 0 ? d->all : positions, first = all * b->split / d->splits;
-    const int64_t begin = ls_most(first - d->before, 0);
-    const int64_t end = ls_least(all * (b->split + 1) / d->splits - d->before, positions);
+    const int64_t image = d->image > 0 ? d->image : positions / d->images;
+    const int64_t begin = ls_most(first - d->before, d->from);
+    const int64_t end = ls_least(all * (b->split + 1) / d->splits - d->before,
+                                 d->image > 0 ? d->to : positions);
     const bool tiles16 = dots & LS_AMX;         /* whose sums stay in the cache */
     real *const c = tiles16 ? sums : to;
     const int64_t ldc = tiles16 ? ls_ceil_div(b->n, LS_V) * LS_V + LS_V : apart;
     for (int64_t i = 0; i < b->m && tiles16 && begin + d->before > first; i++)
         ls_copy(sums + i * ldc, to + i * apart, b->n);
     for (int64_t p = begin, k; p < end; p += k) {
-        k = ls_least(ls_dw_block(p, positions / d->images, LS_DW_IMAGE), end - p);
+        k = ls_least(ls_dw_block(p + d->before, image, LS_DW_IMAGE), end - p);
         ls_conv_dw_tiles(d, dy, p, k, b->g * d->cout + b->i, b->m, tiles);
         if (taken)
             ls_conv_gather_words(d, x, b->g, p, k, b->j, b->j + b->n, wide, LD);

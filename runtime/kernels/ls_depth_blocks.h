@@ -33,4 +33,13 @@ static inline int64_t ls_depth_block_of(int64_t k, int64_t n, int64_t at, int64_
     return block < n && ls_depth_block(k, n, block + 1, line) <= at ? block + 1 : block;
 }
 
+/* Terms of a block of the sum of a weight gradient over an image of so many terms. Images of at
+ * least `least` consist of equal blocks of at most `most`, so that their sums go on from image to
+ * image; smaller ones have blocks of `most`. */
+static inline int64_t ls_dw_block_size(int64_t image, int64_t least, int64_t most)
+{
+    const int64_t blocks = (image + most - 1) / most;
+    return image < least ? most : (image + blocks - 1) / blocks;
+}
+
 #endif

@@ -23,8 +23,12 @@ typedef struct LsConv {
     int64_t run; /* contiguous elements of a row in the source: cin, or taps of the last axis * cin
                   * where taps touch */
     int64_t splits;                     /* weight gradient: parts of the sum over positions */
-    int64_t before, all;                /* weight gradient of some images: positions of those in
-                                         * front of them, and of all. all 0: these are all */
+    int64_t before, all;                /* weight gradient of some images or rows: terms of those
+                                         * in front of them, and of all: positions, or Winograd's
+                                         * tiles. all 0: these are all */
+    int64_t from, to, image;            /* of some rows of one image: the terms from .. to of them
+                                         * are added up; image: terms of all rows. image 0: all
+                                         * are */
     int64_t chunk;                      /* Winograd's algorithm: tiles at a time */
     int64_t packed;                     /* offset in the workspace of the packed weights, in
                                          * elements */
@@ -49,14 +53,12 @@ enum {
     LS_DW_WORDS_LD = LS_DW_DEPTH / 2 + LS_V,    /* distance of rows of words */
 };
 
-/* Terms of the block of a weight gradient's sum that has place p, from p on. Images of at least
- * `least` places consist of equal blocks, so that their sums go on from image to image. */
+/* Terms of the block of a weight gradient's sum that has place p, from p on. */
 LS_INLINE int64_t ls_dw_block(int64_t p, int64_t image, int64_t least)
 {
-    const int64_t blocks = (image + LS_DW_DEPTH - 1) / LS_DW_DEPTH;
-    const int64_t size = (image + blocks - 1) / blocks, at = p % image;
+    const int64_t size = ls_dw_block_size(image, least, LS_DW_DEPTH), at = p % image;
     const int64_t rest = size - at % size;
-    return image < least ? LS_DW_DEPTH : rest < image - at ? rest : image - at;
+    return image < least ? size : rest < image - at ? rest : image - at;
 }
 
 LS_INLINE int64_t ls_conv_positions(const LsConv *d)

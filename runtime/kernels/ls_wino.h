@@ -337,18 +337,28 @@ LS_SHARED_FN void ls_wino_dw_take(LsRun *run, void *const arg[], int64_t lo, int
     }
 }
 
+/* Tiles of an image; behind the last one that is added up. */
+LS_INLINE int64_t ls_wino_image(const LsConv *d)
+{
+    return d->image > 0 ? d->image : ls_wino_tiles(d) / d->images;
+}
+LS_INLINE int64_t ls_wino_end(const LsConv *d)
+{
+    return d->image > 0 ? d->to : ls_wino_tiles(d);
+}
+
 /* Tiles from tile t on that make a block of the sum. */
 LS_INLINE int64_t ls_wino_dw_block(const LsConv *d, int64_t t)
 {
-    return ls_dw_block(t, ls_wino_tiles(d) / d->images, LS_WINO_IMAGE);
+    return ls_dw_block(t + d->before, ls_wino_image(d), LS_WINO_IMAGE);
 }
 
 /* The same that make a chunk: whole blocks. */
 LS_INLINE int64_t ls_wino_chunk(const LsConv *d, int64_t first)
 {
-    const int64_t all = ls_wino_tiles(d);
+    const int64_t all = ls_wino_end(d);
     int64_t n = 0;
-    if (all / d->images < LS_WINO_IMAGE)
+    if (ls_wino_image(d) < LS_WINO_IMAGE)
         return ls_least(d->chunk, all - first);
     while (first + n < all && n + ls_wino_dw_block(d, first + n) <= d->chunk)
         n += ls_wino_dw_block(d, first + n);
@@ -368,7 +378,7 @@ LS_SHARED_FN void ls_wino_dw_sum(LsRun *run, void *const arg[], int64_t lo, int6
                 const int64_t some = ls_least(LS_DW_ROWS, m - i);
                 k = ls_least(ls_wino_dw_block(w->d, w->first + t), w->tiles - t);
                 const real *v = w->v + point * w->tiles * n;
-                const bool begin = w->first + t == 0 && w->d->before == 0;
+                const bool begin = w->first + t + w->d->before == 0;
                 ls_tile_turned(tiles, w->g + (point * w->tiles + t) * m + i, m, k, some);
                 for (int64_t j = 0; j < n; j += LS_NR) {
                     real *c = w->u + (point * m + i) * n + j;
@@ -409,10 +419,10 @@ LS_SHARED_FN void ls_wino_dw_give(LsRun *run, void *const arg[], int64_t lo, int
 LS_SHARED_FN void ls_wino_dw_points(LsRun *run, const LsConv *d, LsSource dy, LsSource x, real *u,
                                     real *room)
 {
-    LsWinoDw w = {.d = d, .dy = dy, .x = x, .u = u, .v = room};
+    LsWinoDw w = {.d = d, .dy = dy, .x = x, .u = u, .v = room, .first = d->from};
     void *const arg[] = {&w};
     w.g = w.v + LS_WINO_POINTS * d->chunk * d->cin;
-    for (; w.first < ls_wino_tiles(d); w.first += w.tiles) {
+    for (; w.first < ls_wino_end(d); w.first += w.tiles) {
         w.tiles = ls_wino_chunk(d, w.first);
         ls_parallel(run, ls_wino_dw_take, w.tiles, arg);
         ls_parallel(run, ls_wino_dw_sum, LS_WINO_POINTS, arg);

@@ -42,6 +42,9 @@ typedef struct LsDag {
     int64_t alignment;          /* of every arena offset, bytes */
     LsDagTensor *tensor; uint32_t ntensor;
     LsDagNode *node;     uint32_t nnode;
+    const uint32_t *pass;       /* by node: large values are made in parts, each by a node of its
+                                 * own, and nodes of the same pass follow each other part by part.
+                                 * NULL: there are no parts */
     const char *const *type; uint32_t ntype;    /* for people: types of the first ntype tensors,
                                                  * where their elements have 16 bits ("bf16"); NULL
                                                  * of others */

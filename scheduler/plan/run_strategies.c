@@ -401,6 +401,9 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
     uint32_t effort = limit.effort;
     ls_strategy_roam(z->pool, &limit, false);
     ls_strategy_order(z->pool);
+    ls_strategy_passes(z->pool, p);
+    if (v.cheap != p)
+        ls_strategy_passes(z->pool, v.cheap);
     const bool waits = ls_waits_for_gradients(p);
     if (waits)
         ls_strategy_twice(z->pool);

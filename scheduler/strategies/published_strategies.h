@@ -87,6 +87,11 @@ void ls_strategy_tighten(LsCandidates *pool, LsLimit *limit);
  * as far as a counted effort goes. effort: percent of the usual. */
 void ls_strategy_optima(LsCandidates *pool, uint32_t effort);
 
+/* For problems with values in parts (LsDag.pass): offers, for a row of prices, the passes one after
+ * the other, each of which makes again what was not kept for it. p: the pool's problem or a variant
+ * of it. */
+void ls_strategy_passes(LsCandidates *pool, const LsProb *p);
+
 /* Offers the results of beam search (beam_search.h) for these fractions, on graphs of up to some
  * hundred nodes. */
 void ls_strategy_beam(LsCandidates *pool, int64_t store_all, uint32_t effort);

@@ -33,15 +33,20 @@ class Net(Model):
         return self.node("Dropout", [x, ratio])
 
 
-net = Net()
-x = net.input("x", ["N", 3, 32, 32])
-a = net.node("Relu", [net.norm(net.conv(x, 3, 8, 3), 8)])
-b = net.drop(net.node("Relu", [net.conv(a, 8, 16, 3, group=2)]))
-left, right = net.node("Split", [b], results=2, axis=1, num_outputs=2)
-c = net.node("Concat", [net.node("Tanh", [right]), left, a], axis=1)
-d = net.node("Sigmoid", [net.norm(net.conv(net.drop(c), 24, 8, 1), 8)])
-pooled = net.node("MaxPool", [d], kernel_shape=[2, 2], strides=[2, 2])
-mean = net.node("AveragePool", [net.conv(pooled, 8, 8, 3)], kernel_shape=[16, 16])
-flat = net.node("Flatten", [mean])
-net.output(net.node("Gemm", [flat, net.numbers(8, 5), net.numbers(5)]), ["N", 5])
-net.write(sys.argv[1])
+def main():
+    net = Net()
+    x = net.input("x", ["N", 3, 32, 32])
+    a = net.node("Relu", [net.norm(net.conv(x, 3, 8, 3), 8)])
+    b = net.drop(net.node("Relu", [net.conv(a, 8, 16, 3, group=2)]))
+    left, right = net.node("Split", [b], results=2, axis=1, num_outputs=2)
+    c = net.node("Concat", [net.node("Tanh", [right]), left, a], axis=1)
+    d = net.node("Sigmoid", [net.norm(net.conv(net.drop(c), 24, 8, 1), 8)])
+    pooled = net.node("MaxPool", [d], kernel_shape=[2, 2], strides=[2, 2])
+    mean = net.node("AveragePool", [net.conv(pooled, 8, 8, 3)], kernel_shape=[16, 16])
+    flat = net.node("Flatten", [mean])
+    net.output(net.node("Gemm", [flat, net.numbers(8, 5), net.numbers(5)]), ["N", 5])
+    net.write(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -5,45 +5,21 @@
 #   sh tests/whole/tiles.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
-net=$(cd "$2" && pwd)/tests/whole/tiled_net.py
-judge=$(cd "$2" && pwd)/tests/data/judge/judge.py
+tests=$(cd "$2" && pwd)/tests
+net=$tests/whole/tiled_net.py
+judge=$tests/data/judge/judge.py
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 cd "$out"
 export LOWERSET_PROBE=off
 fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
+. "$tests/support/tiled_runs.sh"    # an epoch ends with a short batch
 
 "${PYTHON:-python3}" "$net" small.onnx 2>said || { echo "skipped: no python3"; exit 77; }
 "$lowerset" model unet --size=48 --width=16 --depth=1 --batch=0 -o unet.onnx >said
 "$lowerset" model resnet18 --size=32 --width=16 --stem=cifar --batch=0 -o resnet.onnx >said
 "$lowerset" model vgg16 --size=64 --width=8 --classes=10 --batch=0 -o vgg.onnx >said
 
-# trained NAME MODEL THREADS OPTION...: NAME.onnx, NAME.npz of 5 updates
-trained() {
-    name=$1 model=$2 threads=$3
-    shift 3
-    "$lowerset" compile "$model" -q -O 0 --plan-effort 1 --store-gradients "$@" -o net \
-        >said 2>&1 || fail "compile $*"
-    ./net --data "synthetic:$samples" --seed 3 --threads "$threads" --lr 0.05 --steps 5 \
-        --progress none --no-export-notes --export "$name.onnx" --dump "$name.npz" \
-        >"$name.said" 2>&1 \
-        || { cat "$name.said"; fail "the program of $*"; }
-}
-passed=0
-# Sanitized programs take several times as long: a few of the cases.
-few() { [ -n "${LS_SANITIZED-}" ]; }
-# same MODEL PARTS OPTION...: an epoch ends with a short batch
-same() {
-    model=$1 parts=$2
-    shift 2
-    trained whole "$model" 2 "$@"
-    for n in $parts; do
-        trained parts "$model" 3 "$@" --tiles "$n"
-        cmp -s whole.npz parts.npz || fail "$n parts, $*: other values"
-        cmp -s whole.onnx parts.onnx || fail "$n parts, $*: other weights"
-        passed=$((passed + 1))
-    done
-}
 samples=17
 on="--batch 7 --bn train --dropout on"
 few || same small.onnx "2@16KiB 7@16KiB 5@1B" $on

@@ -1,0 +1,42 @@
+/* codegen/tiling/tile_spans.h -- what is cut into tiles, and where. */
+#ifndef LS_CODEGEN_TILING_TILE_SPANS_H
+#define LS_CODEGEN_TILING_TILE_SPANS_H
+
+#include "codegen/emit/target.h"
+#include "compiler/ir/graph.h"
+
+typedef struct LsTiling {
+    int64_t tiles;              /* of the samples of a batch, about equal; 0, 1: none */
+    int64_t least;              /* bytes of values that are tiled */
+    bool rows;                  /* tiles are bands of rows of one picture (tile_rows.h) */
+} LsTiling;
+
+enum { LS_TILE_OPERANDS = 64 };         /* most operands of a FUSED node that is tiled */
+
+typedef struct LsTileRegion {
+    const LsGraph *g;
+    const LsTarget *target;
+    int axis;                   /* of the values that is cut: 0, or 2: rows of one picture */
+    int64_t samples;            /* dim 0 of all values that are tiled, or a divisor of it: a sample
+                                 * may have several rows; of a picture: rows of the value of the
+                                 * fewest */
+    int tiles;
+    const int64_t *end;         /* by tile: the sample behind its last one, or the row, of that
+                                 * value */
+    bool *rows;                 /* by value: its rows, if they are a multiple of the samples, are of
+                                 * samples */
+    bool *in;                   /* by node: it is in the region */
+    bool *whole;                /* by value: a node outside of the region, or something else, wants
+                                 * it as a whole */
+    uint32_t nodes;
+} LsTileRegion;
+
+/* Samples or rows first .. end. */
+typedef struct LsSpan { int64_t first, end; } LsSpan;
+
+static inline int64_t ls_tile_first(const LsTileRegion *r, int tile)
+{
+    return tile > 0 ? r->end[tile - 1] : 0;
+}
+
+#endif

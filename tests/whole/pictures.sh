@@ -1,0 +1,58 @@
+#!/bin/sh
+# --tiles Nrows@SIZE: values of one picture that are computed in bands of its rows have the bits of
+# whole ones, in losses, gradients, statistics and weights, for every number of bands and of
+# threads, in 2-D and 3-D; and they take less memory.
+#   sh tests/whole/pictures.sh BUILD-FOLDER SOURCE-FOLDER
+set -eu
+lowerset=$(cd "$1" && pwd)/lowerset
+tests=$(cd "$2" && pwd)/tests
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+cd "$out"
+export LOWERSET_PROBE=off
+fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
+. "$tests/support/tiled_runs.sh"
+
+for axes in 2 3; do
+    "${PYTHON:-python3}" "$tests/whole/picture_net.py" net$axes.onnx $axes 2>said \
+        || { echo "skipped: no python3"; exit 77; }
+done
+"$lowerset" model unet --size=48 --width=16 --depth=1 --batch=0 -o unet.onnx >said
+"$lowerset" model unet --size=116 --width=16 --depth=2 --batch=0 -o odd.onnx >said
+"$lowerset" model unet --size=256 --width=16 --depth=2 --batch=0 --weights=none -o large.onnx >said
+samples=5
+same unet.onnx "2rows@64KiB" --batch 1
+few || same unet.onnx "6rows@1KiB" --batch 1 --budget min --no-alternatives
+few || same odd.onnx "7rows@300KiB" --batch 1 --precision f64
+on="--batch 1 --bn train --dropout on"
+few || same net2.onnx "5rows@1KiB" $on
+same net3.onnx "3rows@64KiB" $on
+few || same net2.onnx "3rows@64KiB" --batch 3 --microbatches 3 --bn train --dropout off
+
+# ---- memory ----
+number() { sed -n "s/.*\"$2\":[[:space:]]*\([0-9]*\).*/\1/p" "$1" | tail -n 1; }
+arena() { grep -v 'no_recompute\|least_arena' "$1" >line; number line arena_bytes; }
+plan() { "$lowerset" plan large.onnx --batch 1 --plan-effort 1 --json -q --budget min "$@"; }
+plan >whole.json
+plan --tiles 4rows@3MiB >parts.json
+[ "$(arena parts.json)" -lt $(($(arena whole.json) * 19 / 20)) ] \
+    || fail "the least arena in bands is $(arena parts.json), whole $(arena whole.json)"
+grep -q '"parts":4,"of":"rows"' parts.json || fail "plan --json says nothing of bands"
+"$lowerset" plan unet.onnx --batch 1 --budget min --plan-effort 1 --tiles auto >said 2>&1 \
+    || fail "--tiles auto"
+grep -q 'parts of the rows' said || fail "--tiles auto cuts no rows"
+
+# ---- what is refused ----
+refused() {
+    words=$1
+    shift
+    if "$lowerset" compile "$@" -q -O 0 -o net >said 2>&1; then
+        fail "$*: accepted"
+    fi
+    grep -q -e "$words" said || fail "$*: no word of '$words'"
+}
+refused "rows of one picture (--batch=1)" unet.onnx --batch 2 --tiles 2rows@64KiB
+refused "rows of one picture" unet.onnx --batch 1 --tiles 2rows@1GiB
+refused "Nrows@SIZE" unet.onnx --batch 1 --tiles 2row@64KiB
+refused "Nrows@SIZE" unet.onnx --batch 1 --tiles 1rows@64KiB
+echo "$passed programs in bands have the bits of whole ones"
