@@ -14,6 +14,7 @@
 #include "scheduler/strategies/published_strategies.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #define LS_NEVER UINT32_MAX
@@ -28,12 +29,11 @@ typedef struct Room {
     uint32_t *pins;             /* by tensor: nodes that are about to read it */
     uint32_t *need;             /* by tensor: the node before which it is read next, or LS_NEVER */
     double *again;              /* by node: cost of making its results once more */
-    uint32_t *mark, stamp, *list;
     uint32_t now;               /* node of the list that is about to run */
     int64_t bytes, most;        /* there; that shall be there */
-    double cost_power;
+    double power;               /* of the cost of a value, against its bytes */
     LsSeq seq;
-    uint32_t room;              /* of seq */
+    uint32_t room, longest;     /* of seq */
 } Room;
 
 static bool runs(const LsProb *p, uint32_t v)
@@ -88,6 +88,8 @@ static void look_ahead(Room *z)
                 z->again[v] = more < DBL_MAX ? z->again[v] + more : DBL_MAX;
             }
         }
+        if (z->again[v] < DBL_MAX && z->again[v] > z->time[v + 1])
+            z->again[v] = z->time[v + 1];       /* operands of several nodes were counted for each */
     }
 }
 
@@ -107,7 +109,7 @@ static double value_of(const Room *z, uint32_t t)
         return 0;
     const double later = z->time[z->need[t]] - z->time[z->now] + 1;
     const double cost = z->again[m] / (z->p->base_cost + 1) + 1e-6;
-    return later * (double)p->size[t] / (z->cost_power > 0 ? cost : 1);
+    return later * (double)p->size[t] / pow(cost, z->power);
 }
 
 /* Throws away until `more` bytes fit, as far as something may leave. */
@@ -160,41 +162,37 @@ static void pin(Room *z, uint32_t v, int by)
         z->pins[z->p->in.id[k]] += (uint32_t)by;
 }
 
-static void make(Room *z, uint32_t t)
+/* Runs node v, and before it what makes operands that are not there, one after the other, so that
+ * few values are there at a time. */
+static void run_whole(Room *z, uint32_t v)
 {
-    const uint32_t n = ls_prob_remake(z->p, t, z->there, z->mark, ++z->stamp, z->list);
-    for (uint32_t k = 0; k < n; k++)
-        pin(z, z->list[k], 1);
-    for (uint32_t k = 0; k < n; k++) {
-        run(z, z->list[k]);
-        pin(z, z->list[k], -1);
-    }
+    const LsProb *p = z->p;
+    pin(z, v, 1);
+    for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1] && z->seq.n < z->longest; k++)
+        if (!z->there[p->in.id[k]] && p->maker[p->in.id[k]] != LS_NO_ID)
+            run_whole(z, p->maker[p->in.id[k]]);
+    run(z, v);
+    pin(z, v, -1);
 }
 
 /* Fills z->seq; false: it became too long. */
 static bool pass(Room *z)
 {
-    enum { LONGEST = 8 };       /* runs of a node, on average */
     const LsProb *p = z->p;
     memset(z->there, 0, p->nt * sizeof *z->there);
     memset(z->pins, 0, p->nt * sizeof *z->pins);
     memcpy(z->next, z->readers.at, p->nt * sizeof *z->next);
     z->bytes = 0;
     z->seq.n = 0;
-    for (uint32_t v = 0; v < p->n && z->seq.n < LONGEST * p->n; v++) {
+    for (uint32_t v = 0; v < p->n && z->seq.n < z->longest; v++) {
         if (!runs(p, v))
             continue;
         z->now = v;
-        pin(z, v, 1);
-        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
-            if (!z->there[p->in.id[k]] && p->maker[p->in.id[k]] != LS_NO_ID)
-                make(z, p->in.id[k]);
-        run(z, v);
-        pin(z, v, -1);
+        run_whole(z, v);
         for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
             z->next[p->in.id[k]]++;
     }
-    return z->seq.n < LONGEST * p->n;
+    return z->seq.n < z->longest;
 }
 
 static void offer(LsCandidates *pool, const Room *z)
@@ -202,21 +200,20 @@ static void offer(LsCandidates *pool, const Room *z)
     const LsProb *p = z->p;
     LsSeq seq = {ls_arena_alloc(pool->tmp, z->seq.n + p->n + 1u, sizeof *seq.node), z->seq.n};
     memcpy(seq.node, z->seq.node, z->seq.n * sizeof *seq.node);
-    ls_seq_drop_dead(pool->tmp, p, &seq);
     ls_seq_place_updates(pool->tmp, p, &seq);
+    ls_seq_drop_dead(pool->tmp, p, &seq);
     ls_candidates_offer_moved(pool, p, &seq, "auto");
 }
 
 static Room new_room(LsArena *arena, const LsProb *p)
 {
-    Room z = {.p = p, .arena = arena};
+    enum { RUNS = 3 };          /* of a node, on average, at most */
+    Room z = {.p = p, .arena = arena, .longest = RUNS * p->n};
     z.next = ls_arena_alloc(arena, p->nt + 1u, sizeof *z.next);
     z.there = ls_arena_alloc(arena, p->nt + 1u, sizeof *z.there);
     z.pins = ls_arena_alloc(arena, p->nt + 1u, sizeof *z.pins);
     z.need = ls_arena_alloc(arena, p->nt + 1u, sizeof *z.need);
     z.again = ls_arena_alloc(arena, p->n + 1u, sizeof *z.again);
-    z.mark = ls_arena_alloc(arena, p->n + 1u, sizeof *z.mark);
-    z.list = ls_arena_alloc(arena, p->n + 1u, sizeof *z.list);
     z.time = ls_arena_alloc(arena, p->n + 1u, sizeof *z.time);
     for (uint32_t v = 0; v < p->n; v++)
         z.time[v + 1] = z.time[v] + (runs(p, v) ? p->cost[v] : 0);
@@ -226,20 +223,23 @@ static Room new_room(LsArena *arena, const LsProb *p)
 
 void ls_strategy_evict(LsCandidates *pool, const LsProb *p)
 {
-    enum { STEPS = 24, FAILURES = 3 };
+    enum { STEPS = 24, WAYS = 2, FAILURES = 2 };
+    static const double power[WAYS] = {1, 1.5};
     LsArena *arena = ls_arena_new();                /* the pool's is renewed between offers */
     Room z = new_room(arena, p);
     double most = (double)pool->cand[0].peak;
     for (int k = 0, failures = 0; k < STEPS && failures < FAILURES; k++) {
-        const int64_t before = ls_candidates_least(pool)->peak;
-        most *= 0.82;
+        bool any = false;
+        most *= 0.88;
         z.most = (int64_t)most;
-        for (int way = 0; way < 2; way++) {
-            z.cost_power = way;
-            if (pass(&z))
+        for (int way = 0; way < WAYS; way++) {
+            z.power = power[way];
+            if (pass(&z)) {
+                any = true;
                 offer(pool, &z);
+            }
         }
-        failures = ls_candidates_least(pool)->peak < before || before < z.most ? 0 : failures + 1;
+        failures = any ? 0 : failures + 1;
     }
     ls_arena_free(arena);
 }
