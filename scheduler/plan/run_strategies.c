@@ -396,7 +396,7 @@ static void offer_step_again(Fill *z, const LsProb *p)
  * it first runs without the plans by blocks, then with them. */
 static void run_auto(Fill *z, const LsProb *p, Variants v)
 {
-    enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3, MANY = 800, MOST = 8000 };
+    enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3 };
     LsLimit limit = usual_limit(z, true);
     uint32_t effort = limit.effort;
     ls_strategy_roam(z->pool, &limit, false);
@@ -404,6 +404,7 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
     ls_strategy_passes(z->pool, p);
     if (v.cheap != p)
         ls_strategy_passes(z->pool, v.cheap);
+    ls_strategy_evict(z->pool, v.cheap);
     const bool waits = ls_waits_for_gradients(p);
     if (waits)
         ls_strategy_twice(z->pool);
@@ -417,8 +418,6 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
         search(z, &limit, effort, 0.4);
     }
     offer_seeds(z, p, v, p->n < SMALL);
-    if (p->n >= MANY && p->n <= MOST)
-        ls_strategy_evict(z->pool, v.cheap);
     ls_strategy_beam(z->pool, z->store_all, z->o->effort);
     if (p->n >= SMALL)
         limit = usual_limit(z, false);

@@ -223,8 +223,10 @@ static Room new_room(LsArena *arena, const LsProb *p)
 
 void ls_strategy_evict(LsCandidates *pool, const LsProb *p)
 {
-    enum { STEPS = 24, WAYS = 2, FAILURES = 2 };
+    enum { STEPS = 24, WAYS = 2, FAILURES = 2, MOST = 8000 };   /* MOST: nodes, for its time */
     static const double power[WAYS] = {1, 1.5};
+    if (p->dag->pass == NULL || p->n > MOST)
+        return;
     LsArena *arena = ls_arena_new();                /* the pool's is renewed between offers */
     Room z = new_room(arena, p);
     double most = (double)pool->cand[0].peak;

@@ -40,8 +40,8 @@ void ls_strategy_order(LsCandidates *pool);
  * forward to backward. */
 void ls_strategy_closure(LsCandidates *pool, const LsProb *p);
 
-/* Offers schedules of one pass over the list of nodes in ever less room: what does not fit is thrown
- * away and made again. */
+/* For problems with values in parts (LsDag.pass): offers schedules that go once through the list of
+ * nodes in ever less room, in which what does not fit is thrown away and made again. */
 void ls_strategy_evict(LsCandidates *pool, const LsProb *p);
 
 /* Splits the graph into blocks, and offers the results of a dynamic program over them for a row of
