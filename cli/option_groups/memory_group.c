@@ -30,7 +30,8 @@ static const LsOption memory[] = {
      "picture (--batch=1), which are never in memory together; results are the same, bit for bit. "
      "auto: as a --budget in bytes, or min, needs "
      "(default: where a budget in bytes has no plan otherwise)"},
-    {"--no-tiles", NULL, NULL, FLAG, AT(no_tiles), BUILD, "as --tiles=off: values stay whole"},
+    {"--no-tiles", NULL, NULL, FLAG, AT(no_tiles), MEMORY & ~LS_CMD_GRAPH,
+     "as --tiles=off: values stay whole"},
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
      "work of the search for a plan, in seconds of one core of 2023 (default 2, with large values "
      "in --tiles 8)"},

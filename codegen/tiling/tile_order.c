@@ -6,8 +6,8 @@
  *
  * Sums of products over the rows of all tiles are as large as weights, and lie in memory from the
  * first tile to the last one. So that those of a whole network do not lie there together, the
- * backward part then runs in *bands*: all tiles of one band before those of the next one. Bands end
- * where little is passed on: in a transformer between its blocks. */
+ * backward part then runs in *stretches*: all tiles of one stretch before those of the next one.
+ * Stretches end where little is passed on: in a transformer between its blocks. */
 #include "codegen/tiling/tile_order.h"
 
 #include "compiler/ir/rewrite.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 typedef struct Place {
-    uint32_t level, band;
+    uint32_t level, stretch;
     int64_t tile;               /* -1: none */
     uint32_t node;
 } Place;
@@ -27,8 +27,8 @@ static int by_place(const void *a, const void *b)
         return x->level < y->level ? -1 : 1;
     if ((x->tile < 0) != (y->tile < 0))
         return x->tile < 0 ? -1 : 1;
-    if (x->tile >= 0 && x->band != y->band)
-        return x->band < y->band ? -1 : 1;
+    if (x->tile >= 0 && x->stretch != y->stretch)
+        return x->stretch < y->stretch ? -1 : 1;
     if (x->tile != y->tile)
         return x->tile < y->tile ? -1 : 1;
     return x->node < y->node ? -1 : x->node > y->node;
@@ -59,7 +59,7 @@ static bool visit(LsRewrite *r, LsNodeId n)
 /* Updates stay behind all readers of what they write: in their order, at the end. */
 static bool is_update(const LsNode *n) { return n->phase == LS_UPDATE; }
 
-/* ---- bands ---- */
+/* ---- stretches ---- */
 
 static bool is_sum(const LsNode *n) { return n->tile.of > 0 && n->op == LS_OP_MATMUL_PART; }
 
@@ -92,13 +92,13 @@ static int64_t *bytes_passed(LsCtx *cx, const LsGraph *g, int real_bytes)
     return passed;
 }
 
-/* Sets the bands of the backward part: each has a product, but for the last one, and ends where
+/* Sets the stretches of the backward part: each has a product, but for the last one, and ends where
  * about as little as anywhere between products is passed on. */
-static void set_bands(LsCtx *cx, const LsGraph *g, int real_bytes, Place *at)
+static void set_stretches(LsCtx *cx, const LsGraph *g, int real_bytes, Place *at)
 {
     const int64_t *passed = bytes_passed(cx, g, real_bytes);
     int64_t least = INT64_MAX;
-    uint32_t first = 0, end = 0, band = 0;
+    uint32_t first = 0, end = 0, stretch = 0;
     bool any = false;
     for (uint32_t i = 1; i < g->nnode; i++)
         if (is_product(&g->node[i])) {
@@ -109,10 +109,10 @@ static void set_bands(LsCtx *cx, const LsGraph *g, int real_bytes, Place *at)
         least = passed[i + 1] > 0 && passed[i + 1] < least ? passed[i + 1] : least;
     for (uint32_t i = 1; i < g->nnode; i++) {
         if (any && passed[i] > 0 && passed[i] <= least + least / 4) {
-            band++;
+            stretch++;
             any = false;
         }
-        at[i].band = band;
+        at[i].stretch = stretch;
         any |= is_product(&g->node[i]);
     }
 }
@@ -130,6 +130,17 @@ static bool is_run_order(LsCtx *cx, const LsGraph *g, const Place *at)
         ran[n.i] = true;
     }
     return true;
+}
+
+/* A level is a pass, and so is each of its stretches. */
+static void number_passes(LsGraph *g, const Place *at)
+{
+    uint32_t pass = 0;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        pass += i > 1 && (at[i].level != at[i - 1].level
+                          || (at[i - 1].tile >= 0 && at[i].stretch != at[i - 1].stretch));
+        g->node[at[i].node].tile.pass = pass;
+    }
 }
 
 void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes)
@@ -153,15 +164,14 @@ void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes)
     for (uint32_t i = 1; i < g->nnode; i++)
         sums |= is_sum(&g->node[i]);
     if (sums)
-        set_bands(cx, g, real_bytes, at);
-    for (uint32_t i = 1; i < g->nnode; i++) {
+        set_stretches(cx, g, real_bytes, at);
+    for (uint32_t i = 1; i < g->nnode; i++)
         if (is_update(&g->node[i]))
             at[i].level = last + 1;
-        g->node[i].tile.pass = at[i].level;
-    }
     qsort(at + 1, g->nnode - 1, sizeof *at, by_place);
     if (!is_run_order(cx, g, at))
         return;                 /* nodes stay as they are: a run order, too */
+    number_passes(g, at);
     for (uint32_t i = 1; i < g->nnode; i++)
         if (g->node[at[i].node].op != LS_OP_NOP)
             order[n++].i = at[i].node;

@@ -3,7 +3,7 @@
 
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
-#include "codegen/tiling/tile_rows.h"
+#include "codegen/tiling/tile_picture.h"
 
 #include <string.h>
 
@@ -11,14 +11,14 @@ static bool has_samples(const LsTileRegion *r, LsValueId v)
 {
     const LsShape *s = ls_shape(r->g, v);
     if (r->axis > 0)
-        return ls_has_rows(r->g, v);
+        return ls_is_picture(r->g, v);
     return ls_is(v) && s->rank > 1 && s->dim[0] == r->samples;
 }
 
 static bool has_rows(const LsTileRegion *r, LsValueId v)
 {
     const LsSampleRows rows = ls_tile_rows(r);
-    return r->axis > 0 ? ls_has_rows(r->g, v) : ls_rows_are_in(&rows, v);
+    return r->axis > 0 ? ls_is_picture(r->g, v) : ls_rows_are_in(&rows, v);
 }
 
 static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
@@ -27,7 +27,7 @@ static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
     const LsShape *s = ls_in_shape(r->g, n, k);
     const LsSampleRows rows = ls_tile_rows(r);
     if (r->axis > 0)
-        return ls_rows_read(r, n, k);
+        return ls_picture_reads(r, n, k);
     switch (node->op) {
     case LS_OP_FUSED:
         return s->rank == node->attr.fused.body->space.rank
@@ -98,7 +98,7 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
     if (node->computed != NULL || node->phase == LS_UPDATE)
         return false;
     if (r->axis > 0)
-        return node->rounds == LS_REAL && ls_rows_fit(r, n);
+        return node->rounds == LS_REAL && ls_picture_fits(r, n);
     switch (node->op) {
     case LS_OP_FUSED: return fused_fits(r, n);
     case LS_OP_CONV: break;
@@ -203,19 +203,19 @@ static LsSpan span_of(const LsTileRegion *r, int64_t each, int t)
 LsSpan ls_tile_span(const LsTileRegion *r, LsValueId v, int t)
 {
     const LsShape *s = ls_shape(r->g, v);
-    return r->axis > 0 ? ls_rows_span(r, s->dim[r->axis], t) : span_of(r, ls_tile_each(r, s), t);
+    return r->axis > 0 ? ls_picture_span(r, s->dim[r->axis], t) : span_of(r, ls_tile_each(r, s), t);
 }
 
 LsSpan ls_tile_reads_span(const LsTileRegion *r, LsNodeId n, int k, int t)
 {
-    return r->axis > 0 ? ls_rows_read_span(r, n, k, t) : ls_tile_span(r, ls_in(r->g, n, k), t);
+    return r->axis > 0 ? ls_picture_read_span(r, n, k, t) : ls_tile_span(r, ls_in(r->g, n, k), t);
 }
 
 LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
 {
     const LsNode *node = &r->g->node[n.i];
     if (r->axis > 0)
-        return ls_rows_made_span(r, n, t, of);
+        return ls_picture_made_span(r, n, t, of);
     const int64_t each = node->op == LS_OP_FUSED ? ls_tile_each(r, &node->attr.fused.body->space)
                          : node->op == LS_OP_SLICE ? ls_tile_each(r, ls_in_shape(r->g, n, 0))
                                                    : 1;
@@ -239,7 +239,7 @@ LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, cons
     r.in = ls_arena_alloc(cx->arena, g->nnode, sizeof *r.in);
     r.whole = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.whole);
     r.rows = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.rows);
-    if (o->tiles < 2 || (o->rows ? !ls_rows_choose(cx, &r, o) : g->batch < 2))
+    if (o->tiles < 2 || (o->rows ? !ls_picture_choose(cx, &r, o) : g->batch < 2))
         return r;
     if (!o->rows) {
         choose_ends(cx, &r, o->tiles < g->batch ? o->tiles : g->batch);

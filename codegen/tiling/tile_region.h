@@ -3,7 +3,7 @@
 #ifndef LS_CODEGEN_TILING_TILE_REGION_H
 #define LS_CODEGEN_TILING_TILE_REGION_H
 
-#include "codegen/tiling/tile_rules_rows.h"
+#include "codegen/tiling/tile_matrices.h"
 #include "codegen/tiling/tile_spans.h"
 #include "compiler/ir/diag.h"
 

@@ -4,7 +4,7 @@
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
 #include "codegen/tiling/tile_order.h"
-#include "codegen/tiling/tile_rows.h"
+#include "codegen/tiling/tile_picture.h"
 #include "compiler/ir/rewrite.h"
 
 #include <inttypes.h>
@@ -242,19 +242,10 @@ static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t
     *f = *node->attr.fused.body;
     keep_needed(r->cx->arena, node->attr.fused.body, &p, f);
     f->space.dim[s->r.axis] = count;
-    f->axes = sums || !(f->axes & 1) ? f->axes : 0;
+    f->axes = sums || (s->r.axis == 0 && !(f->axes & 1)) ? f->axes : 0;
     f->states = sums ? p.nin : 0;
     p.body = f;
     return p;
-}
-
-static bool has_window(LsOpCode op)
-{
-    switch (op) {
-    case LS_OP_CONV: case LS_OP_CONV_DX: case LS_OP_CONV_DW: case LS_OP_MAX_POOL:
-    case LS_OP_MAX_POOL_GRAD: case LS_OP_AVERAGE_POOL: case LS_OP_AVERAGE_POOL_GRAD: return true;
-    default: return false;
-    }
 }
 
 static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, int64_t count, int t)
@@ -266,9 +257,9 @@ static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, i
         at.fused.body = p->body;
     else if (node->op == LS_OP_SLICE)
         at.slice.stop[s->r.axis] = count;
-    else if (has_window((LsOpCode)node->op) && s->r.axis > 0)
-        at.window = ls_rows_window(&s->r, n, t);
-    else if (s->r.axis == 0)
+    else if (s->r.axis > 0)
+        ls_picture_attr(&s->r, n, t, &at);
+    else
         ls_tile_row_attr(&rows, n, t, &at);
     return at;
 }
@@ -316,7 +307,7 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
     r->to->node[to.i].tile = place_of(s, own, all, t);
     r->to->node[to.i].rounds = node->rounds;
     if (node->op == LS_OP_CONV_DW && s->r.axis > 0) {
-        const LsSpan terms = ls_rows_terms(&s->r, n, t);
+        const LsSpan terms = ls_picture_terms(&s->r, n, t);
         r->to->node[to.i].tile.from = terms.first;
         r->to->node[to.i].tile.to = terms.end;
     }

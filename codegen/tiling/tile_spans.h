@@ -8,7 +8,7 @@
 typedef struct LsTiling {
     int64_t tiles;              /* of the samples of a batch, about equal; 0, 1: none */
     int64_t least;              /* bytes of values that are tiled */
-    bool rows;                  /* tiles are bands of rows of one picture (tile_rows.h) */
+    bool rows;                  /* tiles are bands of rows of one picture (tile_picture.h) */
 } LsTiling;
 
 enum { LS_TILE_OPERANDS = 64 };         /* most operands of a FUSED node that is tiled */

@@ -65,7 +65,7 @@ typedef enum { LS_FORWARD, LS_BACKWARD, LS_UPDATE } LsPhase;
 typedef struct LsTilePlace {
     int64_t first, of;
     int axis, number;           /* number: of the tile, from 0 */
-    uint32_t pass;              /* how often all tiles run before it does */
+    uint32_t pass;              /* nodes of a pass run tile by tile, all before those of the next */
     int64_t from, to;           /* CONV_DW_PART of some rows: the terms of the sum, positions of the
                                  * picture or Winograd's tiles */
 } LsTilePlace;

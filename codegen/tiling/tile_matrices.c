@@ -1,9 +1,9 @@
-/* codegen/tiling/tile_rules_rows.c -- see the header.
+/* codegen/tiling/tile_matrices.c -- see the header.
  *
  * A product computes each element as one sum, in blocks of its inner axis alone, however many rows
  * it has. A sum over rows goes on from tile to tile where each tile ends with such a block. Norms
  * and softmax compute each row, attention each sample, by itself. */
-#include "codegen/tiling/tile_rules_rows.h"
+#include "codegen/tiling/tile_matrices.h"
 
 #include "codegen/kernels/matmul.h"
 #include "compiler/ops/attention_shape.h"

@@ -1,7 +1,7 @@
-/* codegen/tiling/tile_rules_rows.h -- which nodes of transformers can run by tiles of the samples:
+/* codegen/tiling/tile_matrices.h -- which nodes of transformers can run by tiles of the samples:
  * products, norms, softmax, attention, and what moves their rows. */
-#ifndef LS_CODEGEN_TILING_TILE_RULES_ROWS_H
-#define LS_CODEGEN_TILING_TILE_RULES_ROWS_H
+#ifndef LS_CODEGEN_TILING_TILE_MATRICES_H
+#define LS_CODEGEN_TILING_TILE_MATRICES_H
 
 #include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"

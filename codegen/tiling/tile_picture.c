@@ -1,5 +1,5 @@
-/* codegen/tiling/tile_rows.c -- see the header. */
-#include "codegen/tiling/tile_rows.h"
+/* codegen/tiling/tile_picture.c -- see the header. */
+#include "codegen/tiling/tile_picture.h"
 
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/loop_nest.h"
@@ -10,7 +10,7 @@
 
 enum { ROWS = 2 };              /* the axis */
 
-bool ls_has_rows(const LsGraph *g, LsValueId v)
+bool ls_is_picture(const LsGraph *g, LsValueId v)
 {
     const LsShape *s = ls_shape(g, v);
     return ls_is(v) && (s->rank == 4 || s->rank == 5) && s->dim[0] == 1 && s->dim[ROWS] > 1;
@@ -35,13 +35,13 @@ static bool is_better(int64_t rows, int64_t grains, int64_t tiles, int64_t best,
     return grains < tiles ? grains > most : most < tiles || rows < best;
 }
 
-bool ls_rows_choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o)
+bool ls_picture_choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o)
 {
     const LsGraph *g = r->g;
     int64_t grain = 1, best = 0, most = 0;
     for (uint32_t v = 1; v < g->nvalue; v++) {
         const LsShape *s = &g->value[v].shape;
-        if (g->value[v].def.i == 0 || !ls_has_rows(g, (LsValueId){v})
+        if (g->value[v].def.i == 0 || !ls_is_picture(g, (LsValueId){v})
             || ls_value_bytes(g, (LsValueId){v}, r->target->real_bytes) < o->least)
             continue;
         const int64_t rows = s->dim[ROWS], grains = rows / grain_of(s);
@@ -64,7 +64,7 @@ bool ls_rows_choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o)
     return true;
 }
 
-LsSpan ls_rows_span(const LsTileRegion *r, int64_t rows, int t)
+LsSpan ls_picture_span(const LsTileRegion *r, int64_t rows, int t)
 {
     int64_t at[2];
     for (int k = 0; k < 2; k++) {
@@ -129,11 +129,11 @@ static LsSpan back(const LsGraph *g, LsNodeId n, LsSpan x, int64_t rows)
                    floor_div(x.end - 1 + at->pad_lo[0], stride) + 1, rows);
 }
 
-LsSpan ls_rows_terms(const LsTileRegion *r, LsNodeId n, int t)
+LsSpan ls_picture_terms(const LsTileRegion *r, LsNodeId n, int t)
 {
     const LsConvTerms of = ls_conv_terms(r->g, n, r->target);
     const int64_t rows = ls_in_shape(r->g, n, 0)->dim[ROWS];
-    const LsSpan own = ls_rows_span(r, rows, t);
+    const LsSpan own = ls_picture_span(r, rows, t);
     const int64_t first = own.first / of.rows * of.each, end = own.end / of.rows * of.each;
     return (LsSpan){first / of.block * of.block,
                     own.end == rows ? of.all : end / of.block * of.block};
@@ -147,7 +147,7 @@ static LsSpan rows_of_terms(const LsTileRegion *r, LsNodeId n, LsSpan terms)
                    ls_in_shape(r->g, n, 0)->dim[ROWS]);
 }
 
-LsSpan ls_rows_made_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
+LsSpan ls_picture_made_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
 {
     const LsNode *node = &r->g->node[n.i];
     const LsShape *s = node->op == LS_OP_FUSED     ? &node->attr.fused.body->space
@@ -155,46 +155,47 @@ LsSpan ls_rows_made_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
                                                    : ls_shape(r->g, ls_out(r->g, n, 0));
     *of = s->dim[ROWS];
     if (node->op == LS_OP_CONV_DW)
-        return rows_of_terms(r, n, ls_rows_terms(r, n, t));
-    return ls_rows_span(r, *of, t);
+        return rows_of_terms(r, n, ls_picture_terms(r, n, t));
+    return ls_picture_span(r, *of, t);
 }
 
-LsSpan ls_rows_read_span(const LsTileRegion *r, LsNodeId n, int k, int t)
+LsSpan ls_picture_read_span(const LsTileRegion *r, LsNodeId n, int k, int t)
 {
     const LsGraph *g = r->g;
     const LsOpCode op = (LsOpCode)g->node[n.i].op;
     const int64_t rows = ls_in_shape(g, n, k)->dim[ROWS];
     int64_t of;
-    const LsSpan own = ls_rows_made_span(r, n, t, &of);
+    const LsSpan own = ls_picture_made_span(r, n, t, &of);
     if (!has_window(op) || (op == LS_OP_CONV_DW && k == 0))
         return own;
     return is_back(op) ? back(g, n, own, rows) : ahead(g, n, own, rows);
 }
 
-LsWindowAttr ls_rows_window(const LsTileRegion *r, LsNodeId n, int t)
+void ls_picture_attr(const LsTileRegion *r, LsNodeId n, int t, LsAttr *attr)
 {
-    LsWindowAttr at = r->g->node[n.i].attr.window;
-    int64_t of;
     const LsOpCode op = (LsOpCode)r->g->node[n.i].op;
-    const LsSpan own = ls_rows_made_span(r, n, t, &of);
-    const LsSpan from = ls_rows_read_span(r, n, op == LS_OP_CONV_DW, t);
-    at.pad_lo[0] += is_back(op) ? own.first - from.first * at.stride[0]
-                                : from.first - own.first * at.stride[0];
-    if (at.x_dim[0] > 0)
-        at.x_dim[0] = is_back(op) ? own.end - own.first : from.end - from.first;
-    return at;
+    LsWindowAttr *at = &attr->window;
+    if (!has_window(op))
+        return;
+    int64_t of;
+    const LsSpan own = ls_picture_made_span(r, n, t, &of);
+    const LsSpan from = ls_picture_read_span(r, n, op == LS_OP_CONV_DW, t);
+    at->pad_lo[0] += is_back(op) ? own.first - from.first * at->stride[0]
+                                 : from.first - own.first * at->stride[0];
+    if (at->x_dim[0] > 0)
+        at->x_dim[0] = is_back(op) ? own.end - own.first : from.end - from.first;
 }
 
 /* ---- which nodes ---- */
 
-bool ls_rows_read(const LsTileRegion *r, LsNodeId n, int k)
+bool ls_picture_reads(const LsTileRegion *r, LsNodeId n, int k)
 {
     const LsNode *node = &r->g->node[n.i];
     const LsValueId v = ls_in(r->g, n, k);
     switch (node->op) {
     case LS_OP_FUSED: {
         const LsShape *space = &node->attr.fused.body->space;
-        return ls_has_rows(r->g, v) && ls_shape(r->g, v)->rank == space->rank
+        return ls_is_picture(r->g, v) && ls_shape(r->g, v)->rank == space->rank
                && ls_shape(r->g, v)->dim[ROWS] == space->dim[ROWS];
     }
     case LS_OP_CONV: case LS_OP_CONV_DX:
@@ -215,7 +216,7 @@ static bool sums_go_on(const LsTileRegion *r, LsNodeId n)
 {
     int64_t pieces, points, of;
     for (int t = 0; t < r->tiles; t++) {
-        LsTilePlace at = {.first = ls_rows_made_span(r, n, t, &of).first, .axis = ROWS};
+        LsTilePlace at = {.first = ls_picture_made_span(r, n, t, &of).first, .axis = ROWS};
         if (!ls_reduce_may_go_on(r->g, n, r->target, at, &pieces, &points))
             return false;
     }
@@ -235,7 +236,7 @@ static bool fused_fits(const LsTileRegion *r, LsNodeId n)
             && strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
             return false;
     for (int k = 0; k < node->nin; k++)
-        if (ls_is(ls_in(r->g, n, k)) && !ls_rows_read(r, n, k)
+        if (ls_is(ls_in(r->g, n, k)) && !ls_picture_reads(r, n, k)
             && !is_for_all_rows(ls_in_shape(r->g, n, k), &f->space))
             return false;
     for (int k = 0; k < node->nout; k++) {
@@ -258,7 +259,7 @@ static bool bands_fit(const LsTileRegion *r, LsNodeId n)
     if (convolves && ls_conv_is_winograd(r->g, n, r->target))
         side = LS_WINO_SIDE;
     for (int t = 0; t < r->tiles; t++)
-        if (ls_rows_made_span(r, n, t, &of).first % side != 0)
+        if (ls_picture_made_span(r, n, t, &of).first % side != 0)
             return false;
     return true;
 }
@@ -277,19 +278,19 @@ static bool has_all_rows(const LsTileRegion *r, LsNodeId n)
     const bool sums = node->op == LS_OP_CONV_DW;        /* a tile may be without terms */
     int64_t of;
     for (int t = 0; t < r->tiles; t++) {
-        const LsSpan own = ls_rows_made_span(r, n, t, &of);
+        const LsSpan own = ls_picture_made_span(r, n, t, &of);
         if (own.end <= own.first && !sums)
             return false;
         for (int k = 0; k < node->nin && own.end > own.first; k++) {
-            if (!ls_is(ls_in(r->g, n, k)) || !ls_rows_read(r, n, k))
+            if (!ls_is(ls_in(r->g, n, k)) || !ls_picture_reads(r, n, k))
                 continue;
-            const LsSpan from = ls_rows_read_span(r, n, k, t);
-            if (!ls_has_rows(r->g, ls_in(r->g, n, k)) || from.end <= from.first)
+            const LsSpan from = ls_picture_read_span(r, n, k, t);
+            if (!ls_is_picture(r->g, ls_in(r->g, n, k)) || from.end <= from.first)
                 return false;
         }
     }
     for (int k = 0; k < node->nout && !sums; k++)
-        if (node->op != LS_OP_FUSED && !ls_has_rows(r->g, ls_out(r->g, n, k)))
+        if (node->op != LS_OP_FUSED && !ls_is_picture(r->g, ls_out(r->g, n, k)))
             return false;
     return true;
 }
@@ -299,7 +300,7 @@ static bool is_uncut(const LsSliceAttr *at, const LsShape *x)
     return at->start[ROWS] == 0 && at->step[ROWS] == 1 && at->stop[ROWS] == x->dim[ROWS];
 }
 
-bool ls_rows_fit(const LsTileRegion *r, LsNodeId n)
+bool ls_picture_fits(const LsTileRegion *r, LsNodeId n)
 {
     const LsGraph *g = r->g;
     const LsNode *node = &g->node[n.i];
@@ -311,7 +312,7 @@ bool ls_rows_fit(const LsTileRegion *r, LsNodeId n)
     case LS_OP_CONV_DX: fits = node->nin <= 3; break;
     case LS_OP_AVERAGE_POOL_GRAD: fits = windows_are_apart(&node->attr.window); break;
     case LS_OP_CONV_DW:
-        fits = ls_has_rows(g, ls_in(g, n, 0)) && ls_has_rows(g, ls_in(g, n, 1))
+        fits = ls_is_picture(g, ls_in(g, n, 0)) && ls_is_picture(g, ls_in(g, n, 1))
                && ls_conv_terms(g, n, r->target).all > 0;
         break;
     case LS_OP_CONCAT: fits = node->attr.axis.axis == 1; break;
@@ -322,7 +323,7 @@ bool ls_rows_fit(const LsTileRegion *r, LsNodeId n)
     default: break;
     }
     if (!fits || (has_window((LsOpCode)node->op) && !is_pool((LsOpCode)node->op)
-                  && !ls_has_rows(g, ls_in(g, n, 0))))
+                  && !ls_is_picture(g, ls_in(g, n, 0))))
         return false;
     return has_all_rows(r, n) && (!has_window((LsOpCode)node->op) || bands_fit(r, n));
 }
