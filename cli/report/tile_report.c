@@ -13,7 +13,7 @@
 typedef struct Region {
     const char *from, *to;      /* names of its first and last kernel */
     uint32_t kernels;
-    int64_t whole, part;        /* bytes of samples of the kernel with most of them */
+    int64_t whole, part;        /* bytes of samples or rows of the kernel with most of them */
 } Region;
 
 typedef struct Regions {
@@ -31,7 +31,7 @@ typedef struct Regions {
 static bool is_tile(const LsGraph *g, uint32_t n)
 {
     const LsNode *node = &g->node[n];
-    return node->tile.of > 0 && node->op != LS_OP_PLACE && node->op != LS_OP_SLICE
+    return node->tile != NULL && node->op != LS_OP_PLACE && node->op != LS_OP_SLICE
            && node->computed == NULL
            && (node->name == NULL || strstr(node->name, " computing ") == NULL);
 }
@@ -43,36 +43,37 @@ static uint32_t root_of(const Regions *x, uint32_t n)
     return n;
 }
 
-static bool has_part(const LsGraph *g, LsValueId v, int64_t samples)
+static bool has_part(const LsGraph *g, LsValueId v, const LsTilePlace *of)
 {
-    return ls_shape(g, v)->rank > 1 && ls_shape(g, v)->dim[0] < samples;
+    return ls_shape(g, v)->rank > of->axis + (of->axis == 0)
+           && ls_shape(g, v)->dim[of->axis] < of->of;
 }
 
 /* Node b is a tile of the kernel whose first tile is a, and which has no such tile yet. */
 static bool is_of(const Regions *x, uint32_t a, uint32_t b)
 {
     const LsNode *m = &x->g->node[a], *n = &x->g->node[b];
-    const bool begins = m->tile.first == 0 && n->nin == m->nin + n->nout;   /* a sum */
-    return x->last[a] < n->tile.first && m->op == n->op && m->nout == n->nout
+    const bool begins = m->tile->first == 0 && n->nin == m->nin + n->nout;   /* a sum */
+    return x->last[a] < n->tile->first && m->op == n->op && m->nout == n->nout
            && m->phase == n->phase && (m->nin == n->nin || begins)
            && m->name != NULL && n->name != NULL && strcmp(m->name, n->name) == 0;
 }
 
-/* The samples in the node's tile: dim 0 of what it makes or reads of them. */
+/* Bytes of the samples or rows that the node of a tile makes or reads. */
 static int64_t bytes_of(const Regions *x, uint32_t n)
 {
     const LsGraph *g = x->g;
-    const int64_t most = g->node[n].tile.of;
+    const LsTilePlace *of = g->node[n].tile;
     int64_t bytes = 0;
     for (int k = 0; k < g->node[n].nin; k++) {
         const LsValueId v = ls_in(g, (LsNodeId){n}, k);
         const uint32_t def = ls_is(v) ? g->value[v.i].def.i : 0;
-        if (def != 0 && is_tile(g, def) && has_part(g, v, most))
+        if (def != 0 && is_tile(g, def) && has_part(g, v, of))
             bytes += ls_value_bytes(g, v, x->job->target.real_bytes);
     }
     for (int k = 0; k < g->node[n].nout; k++) {
         const LsValueId v = ls_out(g, (LsNodeId){n}, k);
-        if (has_part(g, v, most))
+        if (has_part(g, v, of))
             bytes += ls_value_bytes(g, v, x->job->target.real_bytes);
     }
     return bytes;
@@ -88,7 +89,7 @@ static void join(Regions *x)
         for (uint32_t m = 1; m < n && x->same[n] == n; m++)
             if (is_tile(g, m) && x->same[m] == m && is_of(x, m, n))
                 x->same[n] = m;
-        x->last[x->same[n]] = g->node[n].tile.first;
+        x->last[x->same[n]] = g->node[n].tile->first;
         x->root[n] = root_of(x, x->same[n]);
         for (int k = 0; k < g->node[n].nin; k++) {
             const LsValueId v = ls_in(g, (LsNodeId){n}, k);
@@ -106,10 +107,20 @@ static Region *region_of(Regions *x, uint32_t *at, uint32_t n)
 {
     uint32_t *number = &at[root_of(x, n)];
     if (*number == 0) {
-        x->list[x->n] = (Region){.from = x->g->node[n].name};
+        x->list[x->n] = (Region){.from = x->g->node[n].name, .to = x->g->node[n].name};
         *number = ++x->n;
     }
     return &x->list[*number - 1];
+}
+
+/* Leaves out regions that have no part of a value, as those of a sum alone. */
+static void drop_sums(Regions *x)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < x->n; k++)
+        if (x->list[k].whole > 0)
+            x->list[n++] = x->list[k];
+    x->n = n;
 }
 
 static Regions find(const LsJob *job)
@@ -136,6 +147,7 @@ static Regions find(const LsJob *job)
             r->part = x.part[n];
         }
     }
+    drop_sums(&x);
     return x;
 }
 
@@ -146,9 +158,10 @@ void ls_tile_print(const LsJob *job)
     const Regions x = find(job);
     LsArena *a = job->cx.arena;
     for (uint32_t k = 0; k < x.n; k++)
-        printf("    %s to %s: the largest kernel reads and writes %s of the samples whole, %s in "
+        printf("    %s to %s: the largest kernel reads and writes %s of the %s whole, %s in "
                "parts\n", name_of(x.list[k].from), name_of(x.list[k].to),
-               ls_bytes_text(a, x.list[k].whole), ls_bytes_text(a, x.list[k].part));
+               ls_bytes_text(a, x.list[k].whole), job->tiling.rows ? "rows" : "samples",
+               ls_bytes_text(a, x.list[k].part));
 }
 
 const char *ls_tile_json(const LsJob *job)

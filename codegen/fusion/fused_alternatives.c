@@ -117,10 +117,11 @@ static bool draws(const LsGraph *g, LsValueId v)
 static bool fits(const Search *s, LsValueId v, const LsShape *space)
 {
     const LsFused *f = ls_body_of(s->g, s->g->value[v.i].def);
+    const LsTilePlace *of = s->g->node[s->g->value[v.i].def.i].tile;
     return ls_root_statement(s->g, v) >= 0 && f->nstmt <= LS_MERGE_STMT
         && ls_count(ls_shape(s->g, v)) * BROADCAST >= ls_count(space)
         && (double)ls_value_bytes(s->g, v, 4) * SMALL >= s->largest
-        && ((ls_shape_same(&f->space, space) && s->g->node[s->g->value[v.i].def.i].tile.axis == 0)
+        && ((ls_shape_same(&f->space, space) && (of == NULL || of->axis == 0))
             || !draws(s->g, v));
 }
 

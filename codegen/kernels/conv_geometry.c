@@ -202,10 +202,10 @@ LsConvGeo ls_geo_of_phase(const LsGraph *g, LsNodeId n, int64_t phase)
  * all. */
 static LsConvGeo of_all(const LsGraph *g, LsNodeId n, LsConvGeo d)
 {
-    const LsTilePlace *of = &g->node[n.i].tile;
-    if (of->of > 0 && of->axis == 0)
+    const LsTilePlace *of = g->node[n.i].tile;
+    if (of != NULL && of->axis == 0)
         d.images = of->of;
-    else if (of->of > 0)
+    else if (of != NULL)
         d.ax[0].count = ls_ceil_div(of->of - d.ax[0].to, d.ax[0].to_step);
     return d;
 }
@@ -225,9 +225,9 @@ LsCostWay ls_geo_node_way(const LsGraph *g, LsNodeId n, int real_bytes, double d
 /* Of d, the sum of all images and rows, those terms that the node adds up. */
 static void set_terms(const LsGraph *g, LsNodeId n, const LsConvGeo *some, LsConvGeo *d)
 {
-    const LsTilePlace *of = &g->node[n.i].tile;
+    const LsTilePlace *of = g->node[n.i].tile;
     const int64_t all = d->chunk > 0 ? ls_geo_wino_tiles(d) : ls_geo_positions(d);
-    if (of->of == 0 || g->node[n.i].op != LS_OP_CONV_DW_PART)
+    if (of == NULL || g->node[n.i].op != LS_OP_CONV_DW_PART)
         return;
     d->all = all;
     if (of->axis == 0) {

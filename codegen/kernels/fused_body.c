@@ -254,7 +254,7 @@ static const char *scalar(const LsBody *b, const LsStmt *s, double v)
 /* The index of a point of a tile among those of all tiles. */
 static const char *index_in_all(const LsBody *b, const char *own)
 {
-    const LsTilePlace *of = &b->node->tile;
+    const LsTilePlace *of = b->node->tile;
     int64_t each = 1;           /* elements of a sample, or of a row */
     for (int a = of->axis + 1; a < b->f->space.rank; a++)
         each *= b->f->space.dim[a];
@@ -269,7 +269,7 @@ static const char *index_in_all(const LsBody *b, const char *own)
 static const char *index_of(const LsBody *b, const LsStmt *s, const char *own)
 {
     const LsScalarAttr *at = &s->attr.scalar;
-    if (b->node->tile.of > 0)
+    if (b->node->tile != NULL)
         return index_in_all(b, own);
     if (at->parts < 2
         || (s->op != LS_OP_DROPOUT && s->op != LS_OP_UNIFORM && s->op != LS_OP_NORMAL))
@@ -302,7 +302,7 @@ int64_t ls_body_counted(const LsBody *b, int s) { return counted(b, &b->f->stmt[
 
 static bool has_some_samples(const LsBody *b)
 {
-    return b->node->tile.of > 0 && b->node->tile.axis == 0;
+    return b->node->tile != NULL && b->node->tile->axis == 0;
 }
 
 /* The condition that the point belongs to a sample that counts; NULL: it does anyway. */
@@ -354,7 +354,7 @@ void ls_body_count(const LsBody *b)
     if (any && has_some_samples(b))
         ls_emit_line(b->k->e,
                      "const int64_t all = run->valid, valid = ls_most(all - %" PRId64
-                     ", 0);\n(void)all, (void)valid;", b->node->tile.first);
+                     ", 0);\n(void)all, (void)valid;", b->node->tile->first);
     else if (any)
         ls_emit_line(b->k->e,
                      "const int64_t all = run->valid, valid = all;\n(void)all, (void)valid;");

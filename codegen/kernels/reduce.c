@@ -143,7 +143,7 @@ static LsReduce reduce_new(const LsKernelText *k)
         nsum += r.body.f->out[y].reduce;
     sort_axes(&r);
     if (r.body.f->states > 0) {
-        const LsTilePlace *of = &r.body.node->tile;
+        const LsTilePlace *of = r.body.node->tile;
         const int64_t rows = r.body.nest->size[0] / r.body.f->space.dim[of->axis];
         r.state = true;
         r.before = of->first * rows;

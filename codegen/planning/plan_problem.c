@@ -220,8 +220,8 @@ LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
         dag_of[i] = -1;
         if (!runs(g, i))
             continue;
-        pass[d->nnode] = node->tile.pass;
-        if (node->tile.of > 0)
+        pass[d->nnode] = node->pass;
+        if (node->tile != NULL)
             d->pass = pass;
         dag_of[i] = d->nnode;
         p->node_of[d->nnode] = (LsNodeId){i};

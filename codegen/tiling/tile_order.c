@@ -34,7 +34,7 @@ static int by_place(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static int64_t tile_of(const LsNode *n) { return n->tile.of > 0 ? n->tile.number : -1; }
+static int64_t tile_of(const LsNode *n) { return n->tile != NULL ? n->tile->number : -1; }
 
 /* A node that reads rows of the tiles behind its own runs after these: it counts as one of the
  * last. */
@@ -61,11 +61,11 @@ static bool is_update(const LsNode *n) { return n->phase == LS_UPDATE; }
 
 /* ---- stretches ---- */
 
-static bool is_sum(const LsNode *n) { return n->tile.of > 0 && n->op == LS_OP_MATMUL_PART; }
+static bool is_sum(const LsNode *n) { return n->tile != NULL && n->op == LS_OP_MATMUL_PART; }
 
 static bool is_product(const LsNode *n)
 {
-    return n->tile.of > 0 && n->phase == LS_BACKWARD
+    return n->tile != NULL && n->phase == LS_BACKWARD
            && (n->op == LS_OP_MATMUL || n->op == LS_OP_MATMUL_PART);
 }
 
@@ -81,7 +81,7 @@ static int64_t *bytes_passed(LsCtx *cx, const LsGraph *g, int real_bytes)
     for (uint32_t v = 1; v < g->nvalue; v++) {
         const uint32_t def = g->value[v].def.i;
         const LsNode *n = &g->node[def];
-        if (def == 0 || last[v] <= def || n->phase != LS_BACKWARD || n->tile.of == 0 || is_sum(n))
+        if (def == 0 || last[v] <= def || n->phase != LS_BACKWARD || n->tile == NULL || is_sum(n))
             continue;
         const int64_t bytes = ls_value_bytes(g, (LsValueId){v}, real_bytes);
         passed[def + 1] += bytes;
@@ -139,7 +139,7 @@ static void number_passes(LsGraph *g, const Place *at)
     for (uint32_t i = 1; i < g->nnode; i++) {
         pass += i > 1 && (at[i].level != at[i - 1].level
                           || (at[i - 1].tile >= 0 && at[i].stretch != at[i - 1].stretch));
-        g->node[at[i].node].tile.pass = pass;
+        g->node[at[i].node].pass = pass;
     }
 }
 

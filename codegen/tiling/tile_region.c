@@ -216,9 +216,11 @@ LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
     const LsNode *node = &r->g->node[n.i];
     if (r->axis > 0)
         return ls_picture_made_span(r, n, t, of);
-    const int64_t each = node->op == LS_OP_FUSED ? ls_tile_each(r, &node->attr.fused.body->space)
-                         : node->op == LS_OP_SLICE ? ls_tile_each(r, ls_in_shape(r->g, n, 0))
-                                                   : 1;
+    const bool sums = node->op == LS_OP_CONV_DW || ls_tile_sums_rows(r->g, n);
+    const LsShape *s = node->op == LS_OP_FUSED ? &node->attr.fused.body->space
+                       : sums                  ? ls_in_shape(r->g, n, 0)
+                                               : ls_shape(r->g, ls_out(r->g, n, 0));
+    const int64_t each = ls_tile_each(r, s);
     *of = r->samples * each;
     return span_of(r, each, t);
 }

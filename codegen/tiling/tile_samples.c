@@ -31,9 +31,11 @@ static LsValueId *tile_of(const Tiler *s, LsValueId v, int t)
     return &s->tile[v.i * (uint32_t)s->r.tiles + (uint32_t)t];
 }
 
-static LsTilePlace place_of(const Tiler *s, LsSpan own, int64_t of, int t)
+static LsTilePlace *place_of(LsRewrite *r, const Tiler *s, LsSpan own, int64_t of, int t)
 {
-    return (LsTilePlace){.first = own.first, .of = of, .axis = s->r.axis, .number = t};
+    LsTilePlace *at = ls_arena_alloc(r->cx->arena, 1, sizeof *at);
+    *at = (LsTilePlace){.first = own.first, .of = of, .axis = s->r.axis, .number = t};
+    return at;
 }
 
 static int64_t count_of(LsSpan s) { return s.end - s.first; }
@@ -76,7 +78,7 @@ static LsValueId slice(LsRewrite *r, const Tiler *s, LsValueId v, LsValueId in, 
     at.slice.start[s->r.axis] = own.first - begin;
     at.slice.stop[s->r.axis] = own.end - begin;
     const LsNodeId n = ls_append_bare(r->to, LS_OP_SLICE, 1, &in, 1, &at);
-    r->to->node[n.i].tile = place_of(s, own, ls_shape(r->from, v)->dim[s->r.axis], t);
+    r->to->node[n.i].tile = place_of(r, s, own, ls_shape(r->from, v)->dim[s->r.axis], t);
     set_tile(r, s, n, 0, v, own, name);
     return ls_out(r->to, n, 0);
 }
@@ -99,7 +101,7 @@ static LsValueId join(LsRewrite *r, const Tiler *s, LsValueId v, LsSpan rows, in
         return in[0];
     const LsNodeId n =
         ls_append_bare(r->to, LS_OP_CONCAT, nin, in, 1, &(LsAttr){.axis = {s->r.axis}});
-    r->to->node[n.i].tile = place_of(s, rows, ls_shape(r->from, v)->dim[s->r.axis], t);
+    r->to->node[n.i].tile = place_of(r, s, rows, ls_shape(r->from, v)->dim[s->r.axis], t);
     set_tile(r, s, n, 0, v, rows, rows_name(r, v, rows));
     return ls_out(r->to, n, 0);
 }
@@ -142,7 +144,7 @@ static void place(LsRewrite *r, Tiler *s, LsValueId of, int t)
     const LsSpan own = ls_tile_span(&s->r, of, t);
     at.slice.start[s->r.axis] = own.first;
     const LsNodeId n = ls_append_bare(r->to, LS_OP_PLACE, t > 0 ? 2 : 1, in, 1, &at);
-    r->to->node[n.i].tile = place_of(s, own, ls_shape(r->from, of)->dim[s->r.axis], t);
+    r->to->node[n.i].tile = place_of(r, s, own, ls_shape(r->from, of)->dim[s->r.axis], t);
     ls_rewrite_result(r, n, 0, of);
     s->base[of.i] = ls_out(r->to, n, 0);
     if (t + 1 < s->r.tiles)
@@ -304,12 +306,13 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
         in[nin++] = s->state[ls_out(r->from, n, p->result[k]).i];
     const LsAttr at = attr_of(r, s, n, p, count_of(own), t);
     const LsNodeId to = ls_append_bare(r->to, op_of(r, n), nin, in, p->nout, &at);
-    r->to->node[to.i].tile = place_of(s, own, all, t);
+    LsTilePlace *at_place = place_of(r, s, own, all, t);
+    r->to->node[to.i].tile = at_place;
     r->to->node[to.i].rounds = node->rounds;
     if (node->op == LS_OP_CONV_DW && s->r.axis > 0) {
         const LsSpan terms = ls_picture_terms(&s->r, n, t);
-        r->to->node[to.i].tile.from = terms.first;
-        r->to->node[to.i].tile.to = terms.end;
+        at_place->from = terms.first;
+        at_place->to = terms.end;
     }
     if (sums)
         state_of(r, s, n, &parts, &points);

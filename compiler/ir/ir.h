@@ -60,12 +60,11 @@ typedef struct LsValue {
 typedef enum { LS_FORWARD, LS_BACKWARD, LS_UPDATE } LsPhase;
 
 /* What a node computes that makes a part of its results: those from `first` on along an axis, of
- * `of` that there are: 0, the samples of the batch, or 2, the rows of one picture. of 0: all of
- * them, and only `pass` counts. (codegen/tiling/) */
+ * `of` that there are: 0, the samples of the batch, or 2, the rows of one picture.
+ * (codegen/tiling/) */
 typedef struct LsTilePlace {
     int64_t first, of;
     int axis, number;           /* number: of the tile, from 0 */
-    uint32_t pass;              /* nodes of a pass run tile by tile, all before those of the next */
     int64_t from, to;           /* CONV_DW_PART of some rows: the terms of the sum, positions of the
                                  * picture or Winograd's tiles */
 } LsTilePlace;
@@ -83,7 +82,8 @@ typedef struct LsNode {
                              * LS_REAL: none */
     const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
     LsAttr attr;
-    LsTilePlace tile;
+    const LsTilePlace *tile;    /* NULL: the node makes all of its results */
+    uint32_t pass;              /* nodes of a pass run tile by tile, all before those of the next */
     const struct LsComputed *computed;  /* an operand that the kernel computes itself
                                          * (compiler/passes/fuse.h); NULL: none. Only in
                                          * alternatives */

@@ -11,7 +11,7 @@ START_TEST(every_operator_is_in_the_table)
     for (LsOpCode op = 1; op < LS_NOPS; op++) {
         /* made by later passes */
         const bool later = op == LS_OP_FUSED || op == LS_OP_SUM_END || op == LS_OP_PLACE
-                           || op == LS_OP_CONV_DW_PART || op == LS_OP_CONV_DW_END;
+                           || op == LS_OP_CONV_DW_END;
         ck_assert_msg((ls_precision_row[op].rule == LS_PR_NONE) == later, "%s", ls_op[op]->name);
     }
 }
