@@ -135,8 +135,8 @@ def run(arguments: Sequence[str | os.PathLike[str]], *,
 # compares them with the program's own table.
 _FLAGS = frozenset((
     "allow-nondeterministic", "check", "compiled-engines", "drop-bias", "dry-run", "json",
-    "max-batch", "measure", "merge", "one-hot", "pack", "prove", "quick", "quiet", "segments",
-    "skip-bad", "store-gradients", "table", "tie", "update", "verbose"))
+    "max-batch", "measure", "merge", "no-tiles", "one-hot", "pack", "prove", "quick", "quiet",
+    "segments", "skip-bad", "store-gradients", "table", "tie", "update", "verbose"))
 _NEGATIVES = frozenset(("alternatives", "epilogues", "inplace", "offsets", "overlap"))
 # Options whose value is a list in one word, with what stands between its elements.
 _JOINED = {"arch": ",", "categories": ",", "class-weights": ",", "label-shape": "x",
