@@ -5,8 +5,8 @@
  * the results do not fit into the room, values leave it: those first that are large, are read late
  * and are cheap to make again. A value is read by nodes that have not run yet, and by those that
  * will make values again which were thrown away before. Other strategies choose what is kept at
- * the turn from forward to backward or between blocks; in large graphs of many equal parts, as those
- * of --tiles, what is kept changes all the time, and searches of single moves hardly come there.
+ * the turn from forward to backward or between blocks; in graphs of many equal parts, as those of
+ * --tiles, what is kept changes all the time, and searches of single moves hardly come there.
  *
  * Source: the greedy rule of Kirisame et al., Dynamic Tensor Rematerialization (ICLR 2021), with
  * the next read, which is known here, in place of the last one. */
@@ -89,7 +89,7 @@ static void look_ahead(Room *z)
             }
         }
         if (z->again[v] < DBL_MAX && z->again[v] > z->time[v + 1])
-            z->again[v] = z->time[v + 1];       /* operands of several nodes were counted for each */
+            z->again[v] = z->time[v + 1];   /* operands of several nodes were counted for each */
     }
 }
 
@@ -151,8 +151,8 @@ static void run(Room *z, uint32_t v)
         z->bytes += z->there[t] ? 0 : p->size[t];
         z->there[t] = true;
     }
-    z->seq.node =
-        ls_arena_grow(z->arena, z->seq.node, z->seq.n, z->seq.n + 1u, sizeof *z->seq.node, &z->room);
+    z->seq.node = ls_arena_grow(z->arena, z->seq.node, z->seq.n, z->seq.n + 1u,
+                                sizeof *z->seq.node, &z->room);
     z->seq.node[z->seq.n++] = v;
 }
 
