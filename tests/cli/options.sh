@@ -113,7 +113,7 @@ cp "$FIXTURES/mlp/data.npz" data.npz
 cp "$FIXTURES/mlp/ref.npz" ref.npz
 cp "$FIXTURES/cnn/ts.onnx" cnn.onnx
 "$LOWERSET" model cnn --size=12 --width=4 --batch=2 -o zoo.onnx >/dev/null
-"$LOWERSET" model unet --size=32 --width=4 --depth=1 --batch=0 -o wide.onnx >/dev/null
+"$LOWERSET" model unet --size=32 --width=4 --depth=1 --batch=0 -o parted.onnx >/dev/null
 cp "$FIXTURES/../../data/faults/statistics-parts/covariance.onnx" mixed.onnx
 cp "$FIXTURES/gpt_tied/ts.onnx" gpt.onnx
 cp "$FIXTURES/../../data/inputs/wave3/adapters/mlp_patterns/base.onnx" lora.onnx
@@ -196,7 +196,7 @@ row "inspect" --adapter adapter lora.onnx
 row "inspect" --quantize-frozen nf4:a "lora.onnx --lora r=2:a"
 row "$BUILD" --head-chunks 2 "$NET"
 row "$BUILD" --tiles 2@1B "zoo.onnx $EFFORT"
-row "compile plan check" --no-tiles - "wide.onnx --batch 8 --plan-effort 1 --budget 1240KiB"
+row "compile plan check" --no-tiles - "parted.onnx --batch 8 --plan-effort 1 --budget 1240KiB"
 row "$BUILD" --segments - "gpt.onnx --batch 2 $EFFORT"
 row "$BUILD" --bn frozen "$CNN"
 row "$BUILD" --drop-bias - "normed.onnx --batch 2 --plan-effort 1"
