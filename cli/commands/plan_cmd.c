@@ -164,7 +164,7 @@ static void print_tiles(const LsJob *job)
         return;
     printf("  values of %s or more in %" PRId64 " parts of the %s: %u kernels",
            ls_bytes_text(a, job->tiling.least), job->tiling.tiles,
-           job->tiling.rows ? "rows" : "samples", job->tiled);
+           ls_tiling_of(&job->tiling), job->tiled);
     if (job->untiled > 0)
         printf("; with whole values at least %s in all", ls_bytes_text(a, job->untiled));
     printf("\n");
@@ -252,7 +252,7 @@ static const char *tiles_json(const LsJob *job)
                                  "{\"parts\":%" PRId64 ",\"of\":\"%s\",\"least_bytes\":%" PRId64
                                  ",\"nodes\":%" PRIu32 ",\"bytes_without\":%" PRId64
                                  ",\"regions\":%s}",
-                                 job->tiling.tiles, job->tiling.rows ? "rows" : "samples",
+                                 job->tiling.tiles, ls_tiling_of(&job->tiling),
                                  job->tiling.least, job->tiled, job->untiled, ls_tile_json(job));
 }
 

@@ -123,7 +123,7 @@ static void tell(LsJob *job)
     ls_warn(&job->cx, LS_NOWHERE, "--tiles=off keeps them whole",
             "no plan with whole values keeps this budget: those of %s or more are computed in "
             "%" PRId64 " parts of the %s", ls_page_bytes(size, job->tiling.least),
-            job->tiling.tiles, job->tiling.rows ? "rows" : "samples");
+            job->tiling.tiles, ls_tiling_of(&job->tiling));
 }
 
 /* The job in the best tiling. */

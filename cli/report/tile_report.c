@@ -21,6 +21,7 @@ typedef struct Regions {
     const LsGraph *g;
     uint32_t *root;             /* by node: a node of the same region */
     uint32_t *same;             /* by node: the first tile of its kernel */
+    uint32_t *first, nfirst;    /* the first tiles of kernels */
     int64_t *last;              /* by first tile: where the last tile so far begins */
     int64_t *whole, *part;      /* by first tile: bytes of all tiles; of the largest */
     Region *list; uint32_t n;
@@ -86,9 +87,11 @@ static void join(Regions *x)
         x->root[n] = x->same[n] = n;
         if (!is_tile(g, n))
             continue;
-        for (uint32_t m = 1; m < n && x->same[n] == n; m++)
-            if (is_tile(g, m) && x->same[m] == m && is_of(x, m, n))
-                x->same[n] = m;
+        for (uint32_t k = 0; k < x->nfirst && x->same[n] == n; k++)
+            if (is_of(x, x->first[k], n))
+                x->same[n] = x->first[k];
+        if (x->same[n] == n)
+            x->first[x->nfirst++] = n;
         x->last[x->same[n]] = g->node[n].tile->first;
         x->root[n] = root_of(x, x->same[n]);
         for (int k = 0; k < g->node[n].nin; k++) {
@@ -130,6 +133,7 @@ static Regions find(const LsJob *job)
     Regions x = {.job = job, .g = g};
     x.root = ls_arena_alloc(a, g->nnode, sizeof *x.root);
     x.same = ls_arena_alloc(a, g->nnode, sizeof *x.same);
+    x.first = ls_arena_alloc(a, g->nnode, sizeof *x.first);
     x.last = ls_arena_alloc(a, g->nnode, sizeof *x.last);
     x.whole = ls_arena_alloc(a, g->nnode, sizeof *x.whole);
     x.part = ls_arena_alloc(a, g->nnode, sizeof *x.part);
@@ -160,7 +164,7 @@ void ls_tile_print(const LsJob *job)
     for (uint32_t k = 0; k < x.n; k++)
         printf("    %s to %s: the largest kernel reads and writes %s of the %s whole, %s in "
                "parts\n", name_of(x.list[k].from), name_of(x.list[k].to),
-               ls_bytes_text(a, x.list[k].whole), job->tiling.rows ? "rows" : "samples",
+               ls_bytes_text(a, x.list[k].whole), ls_tiling_of(&job->tiling),
                ls_bytes_text(a, x.list[k].part));
 }
 

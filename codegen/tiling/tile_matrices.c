@@ -9,7 +9,7 @@
 #include "compiler/ops/attention_shape.h"
 #include "compiler/passes/fuse.h"
 
-bool ls_rows_are_in(const LsSampleRows *r, LsValueId v)
+bool ls_rows_are_in(const LsTileRegion *r, LsValueId v)
 {
     const LsShape *s = ls_shape(r->g, v);
     return ls_is(v) && s->rank > 1
@@ -42,7 +42,7 @@ bool ls_tile_keeps_rows(const LsGraph *g, LsNodeId n)
 }
 
 /* Each tile ends where a block of the sum does. */
-static bool sum_goes_on(const LsSampleRows *r, LsNodeId n)
+static bool sum_goes_on(const LsTileRegion *r, LsNodeId n)
 {
     const LsGraph *g = r->g;
     const LsShape *a = ls_in_shape(g, n, 0);
@@ -54,12 +54,12 @@ static bool sum_goes_on(const LsSampleRows *r, LsNodeId n)
         return false;
     for (int t = 0; t < r->tiles; t++)
         if (!ls_matmul_block_ends(r->target->real_bytes, ls_is_dot16(node), a->dim[0],
-                                  r->end[t] * ls_rows_each(r, a)))
+                                  r->end[t] * ls_tile_each(r, a)))
             return false;
     return true;
 }
 
-static bool product_reads(const LsSampleRows *r, LsNodeId n, int k)
+static bool product_reads(const LsTileRegion *r, LsNodeId n, int k)
 {
     const LsGraph *g = r->g;
     const LsShape *s = ls_in_shape(g, n, k), *y = ls_shape(g, ls_out(g, n, 0));
@@ -70,7 +70,7 @@ static bool product_reads(const LsSampleRows *r, LsNodeId n, int k)
     return k < 2 && s->rank == y->rank && s->dim[0] == y->dim[0];
 }
 
-static bool product_fits(const LsSampleRows *r, LsNodeId n)
+static bool product_fits(const LsTileRegion *r, LsNodeId n)
 {
     const LsGraph *g = r->g;
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
@@ -82,13 +82,13 @@ static bool product_fits(const LsSampleRows *r, LsNodeId n)
            && !at->part;
 }
 
-static bool attention_reads(const LsSampleRows *r, LsNodeId n, int k)
+static bool attention_reads(const LsTileRegion *r, LsNodeId n, int k)
 {
     const LsShape *s = ls_in_shape(r->g, n, k);
     return k != ls_attention_mask(r->g, n) || s->dim[0] == ls_in_shape(r->g, n, 0)->dim[0];
 }
 
-bool ls_tile_row_reads(const LsSampleRows *r, LsNodeId n, int k)
+bool ls_tile_row_reads(const LsTileRegion *r, LsNodeId n, int k)
 {
     const LsNode *node = &r->g->node[n.i];
     switch (node->op) {
@@ -104,7 +104,7 @@ bool ls_tile_row_reads(const LsSampleRows *r, LsNodeId n, int k)
 }
 
 /* Whether the node can run by tiles, if those of its values have rows that should. */
-static bool may_fit(const LsSampleRows *r, LsNodeId n)
+static bool may_fit(const LsTileRegion *r, LsNodeId n)
 {
     const LsNode *node = &r->g->node[n.i];
     switch (node->op) {
@@ -125,7 +125,7 @@ static bool may_fit(const LsSampleRows *r, LsNodeId n)
     }
 }
 
-bool ls_tile_rows_fit(const LsSampleRows *r, LsNodeId n)
+bool ls_tile_rows_fit(const LsTileRegion *r, LsNodeId n)
 {
     const LsGraph *g = r->g;
     const LsNode *node = &g->node[n.i];
@@ -144,27 +144,27 @@ bool ls_tile_rows_fit(const LsSampleRows *r, LsNodeId n)
     return reads > 0;
 }
 
-void ls_tile_row_attr(const LsSampleRows *r, LsNodeId n, int t, LsAttr *at)
+void ls_tile_row_attr(const LsTileRegion *r, LsNodeId n, int t, LsAttr *at)
 {
     const LsGraph *g = r->g;
-    const int64_t first = t > 0 ? r->end[t - 1] : 0, count = r->end[t] - first;
+    const int64_t first = ls_tile_first(r, t), count = r->end[t] - first;
     switch (g->node[n.i].op) {
     case LS_OP_RESHAPE:
-        at->shape.shape.dim[0] = count * ls_rows_each(r, ls_shape(g, ls_out(g, n, 0)));
+        at->shape.shape.dim[0] = count * ls_tile_each(r, ls_shape(g, ls_out(g, n, 0)));
         break;
     case LS_OP_SLICE_GRAD:
-        at->slice.stop[0] = count * ls_rows_each(r, &at->slice.x);
+        at->slice.stop[0] = count * ls_tile_each(r, &at->slice.x);
         at->slice.x.dim[0] = at->slice.stop[0];
         break;
     case LS_OP_GATHER_GRAD:
-        at->gather.x.dim[0] = count * ls_rows_each(r, &at->gather.x);
+        at->gather.x.dim[0] = count * ls_tile_each(r, &at->gather.x);
         break;
     case LS_OP_MATMUL:
         if (!ls_tile_sums_rows(g, n))
             break;
         at->gemm.part = true;
         at->gemm.of = ls_in_shape(g, n, 0)->dim[0];
-        at->gemm.from = first * ls_rows_each(r, ls_in_shape(g, n, 0));
+        at->gemm.from = first * ls_tile_each(r, ls_in_shape(g, n, 0));
         break;
     default: break;
     }

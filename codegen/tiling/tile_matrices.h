@@ -3,36 +3,19 @@
 #ifndef LS_CODEGEN_TILING_TILE_MATRICES_H
 #define LS_CODEGEN_TILING_TILE_MATRICES_H
 
-#include "codegen/emit/target.h"
-#include "compiler/ir/graph.h"
+#include "codegen/tiling/tile_spans.h"
 
-/* Tiles of the samples, and the values that have rows of samples along their first axis. */
-typedef struct LsSampleRows {
-    const LsGraph *g;
-    const LsTarget *target;
-    int64_t samples;
-    int tiles;
-    const int64_t *end;         /* by tile: the sample behind its last one */
-    const bool *rows;           /* by value: its rows, if they are a multiple of the samples, are of
-                                 * samples */
-} LsSampleRows;
-
-/* Rows of a sample, in a value of this shape that has them. */
-static inline int64_t ls_rows_each(const LsSampleRows *r, const LsShape *s)
-{
-    return s->dim[0] / r->samples;
-}
 /* The first axis of a value counts samples, or rows of samples. */
-bool ls_rows_are_in(const LsSampleRows *r, LsValueId v);
+bool ls_rows_are_in(const LsTileRegion *r, LsValueId v);
 /* The node is of these families, and can run by tiles. */
-bool ls_tile_rows_fit(const LsSampleRows *r, LsNodeId n);
+bool ls_tile_rows_fit(const LsTileRegion *r, LsNodeId n);
 /* Operand k has the samples along its first axis. */
-bool ls_tile_row_reads(const LsSampleRows *r, LsNodeId n, int k);
+bool ls_tile_row_reads(const LsTileRegion *r, LsNodeId n, int k);
 /* The node is a product that sums over the rows of its operands, as the gradient of a weight. */
 bool ls_tile_sums_rows(const LsGraph *g, LsNodeId n);
 /* Rows of the node's results are rows of samples where those of its operands are. */
 bool ls_tile_keeps_rows(const LsGraph *g, LsNodeId n);
 /* Changes the attributes of node n to those of its tile t. */
-void ls_tile_row_attr(const LsSampleRows *r, LsNodeId n, int t, LsAttr *at);
+void ls_tile_row_attr(const LsTileRegion *r, LsNodeId n, int t, LsAttr *at);
 
 #endif

@@ -6,8 +6,6 @@
 #include "codegen/kernels/reduce.h"
 #include "runtime/kernels/ls_kernel_sizes.h"
 
-#include <string.h>
-
 enum { ROWS = 2 };              /* the axis */
 
 bool ls_is_picture(const LsGraph *g, LsValueId v)
@@ -211,30 +209,13 @@ static bool is_for_all_rows(const LsShape *s, const LsShape *space)
     return at < 0 || s->dim[at] == 1;
 }
 
-/* All tiles can go on with the sums of those before. */
-static bool sums_go_on(const LsTileRegion *r, LsNodeId n)
-{
-    int64_t pieces, points, of;
-    for (int t = 0; t < r->tiles; t++) {
-        LsTilePlace at = {.first = ls_picture_made_span(r, n, t, &of).first, .axis = ROWS};
-        if (!ls_reduce_may_go_on(r->g, n, r->target, at, &pieces, &points))
-            return false;
-    }
-    return true;
-}
-
-static bool fused_fits(const LsTileRegion *r, LsNodeId n)
+static bool fused_has_rows(const LsTileRegion *r, LsNodeId n)
 {
     const LsNode *node = &r->g->node[n.i];
     const LsFused *f = node->attr.fused.body;
     if ((f->space.rank != 4 && f->space.rank != 5) || f->space.dim[0] != 1
-        || f->space.dim[ROWS] < 2 || f->first > 0 || f->njoined > 0 || f->ninset > 0
-        || node->nin > LS_TILE_OPERANDS || node->nout > LS_MAX_OUT)
+        || f->space.dim[ROWS] < 2)
         return false;
-    for (int s = 0; s < f->nstmt; s++)
-        if (f->stmt[s].attr.scalar.parts > 1
-            && strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
-            return false;
     for (int k = 0; k < node->nin; k++)
         if (ls_is(ls_in(r->g, n, k)) && !ls_picture_reads(r, n, k)
             && !is_for_all_rows(ls_in_shape(r->g, n, k), &f->space))
@@ -246,7 +227,7 @@ static bool fused_fits(const LsTileRegion *r, LsNodeId n)
                 || (f->out[k].length > 0 && f->split == ROWS)))
             return false;
     }
-    return !ls_reduces(f, node->nout) || sums_go_on(r, n);
+    return true;
 }
 
 /* Bands begin where the windows of a back step, and Winograd's squares, do. */
@@ -306,7 +287,7 @@ bool ls_picture_fits(const LsTileRegion *r, LsNodeId n)
     const LsNode *node = &g->node[n.i];
     bool fits = false;
     switch (node->op) {
-    case LS_OP_FUSED: fits = fused_fits(r, n); break;
+    case LS_OP_FUSED: fits = fused_has_rows(r, n); break;
     case LS_OP_CONV: case LS_OP_MAX_POOL: case LS_OP_MAX_POOL_GRAD: case LS_OP_AVERAGE_POOL:
     case LS_OP_CONVERT: fits = true; break;
     case LS_OP_CONV_DX: fits = node->nin <= 3; break;

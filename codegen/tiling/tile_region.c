@@ -17,15 +17,13 @@ static bool has_samples(const LsTileRegion *r, LsValueId v)
 
 static bool has_rows(const LsTileRegion *r, LsValueId v)
 {
-    const LsSampleRows rows = ls_tile_rows(r);
-    return r->axis > 0 ? ls_is_picture(r->g, v) : ls_rows_are_in(&rows, v);
+    return r->axis > 0 ? ls_is_picture(r->g, v) : ls_rows_are_in(r, v);
 }
 
 static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
 {
     const LsNode *node = &r->g->node[n.i];
     const LsShape *s = ls_in_shape(r->g, n, k);
-    const LsSampleRows rows = ls_tile_rows(r);
     if (r->axis > 0)
         return ls_picture_reads(r, n, k);
     switch (node->op) {
@@ -34,21 +32,8 @@ static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
                && s->dim[0] == node->attr.fused.body->space.dim[0];
     case LS_OP_CONV: case LS_OP_CONV_DX: case LS_OP_RESIZE: case LS_OP_RESIZE_GRAD:
         return k == 0;
-    default: return ls_tile_row_reads(&rows, n, k);
+    default: return ls_tile_row_reads(r, n, k);
     }
-}
-
-/* All tiles can go on with the sums of those before. */
-static bool sums_go_on(const LsTileRegion *r, LsNodeId n)
-{
-    const int64_t each = ls_tile_each(r, &r->g->node[n.i].attr.fused.body->space);
-    int64_t pieces, points;
-    for (int t = 0; t < r->tiles; t++)
-        if (!ls_reduce_may_go_on(r->g, n, r->target,
-                                 (LsTilePlace){.first = ls_tile_first(r, t) * each}, &pieces,
-                                 &points))
-            return false;
-    return true;
 }
 
 /* A statistic of the samples that count, or its gradient. */
@@ -62,24 +47,52 @@ static bool is_counted(const LsStmt *s)
     }
 }
 
-static bool fused_fits(const LsTileRegion *r, LsNodeId n)
+static bool fused_has_samples(const LsTileRegion *r, LsNodeId n)
 {
     const LsNode *node = &r->g->node[n.i];
     const LsFused *f = node->attr.fused.body;
-    if (f->space.dim[0] % r->samples != 0 || f->space.rank < 2 || f->first > 0 || f->njoined > 0
-        || f->ninset > 0 || node->nin > LS_TILE_OPERANDS || node->nout > LS_MAX_OUT)
+    if (f->space.dim[0] % r->samples != 0 || f->space.rank < 2)
         return false;
     for (int s = 0; s < f->nstmt; s++)
-        if ((f->stmt[s].attr.scalar.parts > 1
-             && strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
-            || (ls_tile_each(r, &f->space) > 1 && is_counted(&f->stmt[s])))
+        if (ls_tile_each(r, &f->space) > 1 && is_counted(&f->stmt[s]))
             return false;
     for (int k = 0; k < node->nout; k++)
         if (ls_tile_makes(r, n, k)
             && (!has_rows(r, ls_out(r->g, n, k))
                 || (f->out[k].length > 0 && f->split == 0)))
             return false;
-    return !ls_reduces(f, node->nout) || !(f->axes & 1) || sums_go_on(r, n);
+    return true;
+}
+
+/* All tiles can go on with the sums of those before. */
+static bool sums_go_on(const LsTileRegion *r, LsNodeId n)
+{
+    int64_t pieces, points, of;
+    for (int t = 0; t < r->tiles; t++) {
+        const LsTilePlace at = {.first = ls_tile_makes_span(r, n, t, &of).first, .axis = r->axis};
+        if (!ls_reduce_may_go_on(r->g, n, r->target, at, &pieces, &points))
+            return false;
+    }
+    return true;
+}
+
+static bool fused_fits(const LsTileRegion *r, LsNodeId n)
+{
+    const LsNode *node = &r->g->node[n.i];
+    const LsFused *f = node->attr.fused.body;
+    if (f->first > 0 || f->njoined > 0 || f->ninset > 0 || node->nin > LS_TILE_OPERANDS
+        || node->nout > LS_MAX_OUT)
+        return false;
+    for (int s = 0; s < f->nstmt; s++)
+        if (f->stmt[s].attr.scalar.parts > 1
+            && strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
+            return false;
+    if (r->axis > 0 ? !ls_picture_fits(r, n) : !fused_has_samples(r, n))
+        return false;
+    for (int k = 0; k < node->nout; k++)
+        if (!ls_tile_makes(r, n, k))
+            return sums_go_on(r, n);
+    return true;
 }
 
 static bool slice_fits(const LsTileRegion *r, LsNodeId n)
@@ -93,14 +106,16 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
 {
     const LsGraph *g = r->g;
     const LsNode *node = &g->node[n.i];
-    const LsSampleRows rows = ls_tile_rows(r);
     int64_t parts, points;
     if (node->computed != NULL || node->phase == LS_UPDATE)
         return false;
+    if (r->axis > 0 && node->rounds != LS_REAL)
+        return false;
+    if (node->op == LS_OP_FUSED)
+        return fused_fits(r, n);
     if (r->axis > 0)
-        return node->rounds == LS_REAL && ls_picture_fits(r, n);
+        return ls_picture_fits(r, n);
     switch (node->op) {
-    case LS_OP_FUSED: return fused_fits(r, n);
     case LS_OP_CONV: break;
     case LS_OP_CONV_DX:
         if (node->nin > 3)
@@ -123,7 +138,7 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
         if (node->attr.pad.lo[0] != 0 || node->attr.pad.hi[0] != 0)
             return false;
         break;
-    default: return ls_tile_rows_fit(&rows, n);
+    default: return ls_tile_rows_fit(r, n);
     }
     /* Kernels of pictures take their place among the samples from LsNode.tile. */
     const bool several = node->op == LS_OP_CONCAT || node->op == LS_OP_SLICE;

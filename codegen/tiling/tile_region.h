@@ -12,15 +12,6 @@ LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, cons
 bool ls_tile_reads(const LsTileRegion *r, LsNodeId n, int k);
 /* Result k of a node of the region does. */
 bool ls_tile_makes(const LsTileRegion *r, LsNodeId n, int k);
-static inline LsSampleRows ls_tile_rows(const LsTileRegion *r)
-{
-    return (LsSampleRows){r->g, r->target, r->samples, r->tiles, r->end, r->rows};
-}
-/* Rows of a sample, in a value of this shape that has them. */
-static inline int64_t ls_tile_each(const LsTileRegion *r, const LsShape *s)
-{
-    return s->dim[0] / r->samples;
-}
 /* Samples or rows of tile t: of value v, which is tiled; of operand k, which node n reads in tiles;
  * those that node n computes, of *of in all. */
 LsSpan ls_tile_span(const LsTileRegion *r, LsValueId v, int t);

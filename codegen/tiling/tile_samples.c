@@ -253,7 +253,6 @@ static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t
 static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, int64_t count, int t)
 {
     const LsNode *node = &r->from->node[n.i];
-    const LsSampleRows rows = ls_tile_rows(&s->r);
     LsAttr at = node->attr;
     if (node->op == LS_OP_FUSED)
         at.fused.body = p->body;
@@ -262,11 +261,11 @@ static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, i
     else if (s->r.axis > 0)
         ls_picture_attr(&s->r, n, t, &at);
     else
-        ls_tile_row_attr(&rows, n, t, &at);
+        ls_tile_row_attr(&s->r, n, t, &at);
     return at;
 }
 
-/* The operator of a node of a tile, and the first axis of its values. */
+/* The operator of a node of a tile. */
 static LsOpCode op_of(const LsRewrite *r, LsNodeId n)
 {
     const LsOpCode op = (LsOpCode)r->from->node[n.i].op;

@@ -34,6 +34,14 @@ typedef struct LsTileRegion {
 /* Samples or rows first .. end. */
 typedef struct LsSpan { int64_t first, end; } LsSpan;
 
+/* "samples" or "rows". */
+static inline const char *ls_tiling_of(const LsTiling *t) { return t->rows ? "rows" : "samples"; }
+
+/* Rows of a sample, in a value of this shape that has them. */
+static inline int64_t ls_tile_each(const LsTileRegion *r, const LsShape *s)
+{
+    return s->dim[0] / r->samples;
+}
 static inline int64_t ls_tile_first(const LsTileRegion *r, int tile)
 {
     return tile > 0 ? r->end[tile - 1] : 0;
