@@ -49,10 +49,10 @@ static bool search(Least *x, LsArena *arena, int64_t size)
     const LsProb *p = x->b->p;
     for (uint32_t t = 0; t < p->nt; t++)
         x->counts[t] = ls_bound_bytes(p, t) >= size;
-    LsSomeTensors some = ls_some_tensors(arena, x->b, x->counts);
-    if (some.p->n > LARGE)
+    const LsProb *some = ls_some_tensors(arena, x->b, x->counts);
+    if (some->n > LARGE)
         return false;
-    const LsBoundGraph *b = ls_bound_graph_new(arena, some.p);
+    const LsBoundGraph *b = ls_bound_graph_new(arena, some);
     if (b->npath == 0)
         return true;
     const uint32_t most = x->left / 2;

@@ -236,3 +236,12 @@ uint32_t ls_prob_remake(const LsProb *p, uint32_t t, const bool *there, uint32_t
     qsort(to, n, sizeof *to, by_number);
     return n;
 }
+
+LsRows ls_prob_reads(LsArena *arena, const LsProb *p)
+{
+    LsPairs pairs = {0};
+    for (uint32_t v = 0; v < p->n; v++)
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1] && ls_prob_is_listed(p, v); k++)
+            ls_pairs_add(arena, &pairs, p->in.id[k], v);
+    return ls_rows(arena, &pairs, p->nt);
+}

@@ -39,6 +39,16 @@ typedef struct LsProb {
                                  * read are not needed */
 } LsProb;
 
+/* The node must run, and others may wait for it: strategies that go through the list run it there,
+ * and updates as soon as they can. */
+static inline bool ls_prob_is_listed(const LsProb *p, uint32_t v)
+{
+    return p->needed[v] && p->role[v] != LS_ROLE_UPDATE;
+}
+
+/* By tensor: the listed nodes that read it, in order. Allocates in `arena`. */
+LsRows ls_prob_reads(LsArena *arena, const LsProb *p);
+
 /* Returns whether the result may lie in the place of the operand: the result is not larger, before
  * rounding either. */
 static inline bool ls_prob_fits(const LsProb *p, LsDagPair pair)

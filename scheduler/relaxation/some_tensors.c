@@ -97,12 +97,11 @@ static void add_tensors(Some *x)
     }
 }
 
-LsSomeTensors ls_some_tensors(LsArena *arena, const LsBoundGraph *b, const bool *which)
+LsProb *ls_some_tensors(LsArena *arena, const LsBoundGraph *b, const bool *which)
 {
     const LsDag *whole = b->p->dag;
     LsDag *g = ls_arena_alloc(arena, 1, sizeof *g);
     Some x = {.arena = arena, .b = b, .counts = which, .to = g};
-    LsSomeTensors some = {.node = ls_arena_alloc(arena, whole->nnode + 1u, sizeof *some.node)};
     *g = (LsDag){.name = whole->name, .alignment = whole->alignment};
     g->tensor = ls_arena_alloc(arena, (size_t)whole->ntensor + whole->nnode + 1,
                                sizeof *g->tensor);
@@ -112,10 +111,7 @@ LsSomeTensors ls_some_tensors(LsArena *arena, const LsBoundGraph *b, const bool 
     add_tensors(&x);
     for (uint32_t v = 0; v < whole->nnode; v++)
         if (some_count(&x, whole->node[v].out, whole->node[v].nout)
-            || token_of(&x, v) != LS_NO_ID) {
-            some.node[g->nnode] = v;
+            || token_of(&x, v) != LS_NO_ID)
             g->node[g->nnode++] = copy_node(&x, v);
-        }
-    some.p = ls_prob_new(arena, g, b->p->inplace);
-    return some;
+    return ls_prob_new(arena, g, b->p->inplace);
 }

@@ -9,12 +9,7 @@
 
 #include "scheduler/relaxation/group_graph.h"
 
-typedef struct LsSomeTensors {
-    LsProb *p;
-    uint32_t *node;             /* by node of p: the node of the whole problem */
-} LsSomeTensors;
-
 /* counts: by tensor of the whole problem: it is one of them. Allocates in `arena`. */
-LsSomeTensors ls_some_tensors(LsArena *arena, const LsBoundGraph *b, const bool *counts);
+LsProb *ls_some_tensors(LsArena *arena, const LsBoundGraph *b, const bool *counts);
 
 #endif

@@ -22,9 +22,9 @@
 typedef struct Room {
     const LsProb *p;
     LsArena *arena;
-    LsRows readers;             /* by tensor: nodes but updates, by rising id */
+    LsRows reads;               /* by tensor: the nodes of the list that read it, in order */
     double *time;               /* by node: of all before it, each once */
-    uint32_t *next;             /* by tensor: its first reader that has not run, in `readers` */
+    uint32_t *next;             /* by tensor: its next read, in `reads` */
     bool *there;                /* by tensor */
     uint32_t *pins;             /* by tensor: nodes that are about to read it */
     uint32_t *need;             /* by tensor: the node before which it is read next, or LS_NEVER */
@@ -36,30 +36,10 @@ typedef struct Room {
     uint32_t room, longest;     /* of seq */
 } Room;
 
-static bool runs(const LsProb *p, uint32_t v)
-{
-    return p->needed[v] && p->role[v] != LS_ROLE_UPDATE;
-}
-
-static void find_readers(Room *z)
-{
-    const LsProb *p = z->p;
-    z->readers.at = ls_arena_alloc(z->arena, p->nt + 2u, sizeof *z->readers.at);
-    for (uint32_t v = 0; v < p->n; v++)
-        for (uint32_t k = p->in.at[v]; runs(p, v) && k < p->in.at[v + 1]; k++)
-            z->readers.at[p->in.id[k] + 2]++;
-    for (uint32_t t = 0; t < p->nt; t++)
-        z->readers.at[t + 2] += z->readers.at[t + 1];
-    z->readers.id = ls_arena_alloc(z->arena, z->readers.at[p->nt + 1] + 1u, sizeof *z->readers.id);
-    for (uint32_t v = 0; v < p->n; v++)
-        for (uint32_t k = p->in.at[v]; runs(p, v) && k < p->in.at[v + 1]; k++)
-            z->readers.id[z->readers.at[p->in.id[k] + 1]++] = v;
-}
-
 /* The next read in the list; outputs are read at its end. */
 static uint32_t next_read(const Room *z, uint32_t t)
 {
-    return z->next[t] < z->readers.at[t + 1] ? z->readers.id[z->next[t]]
+    return z->next[t] < z->reads.at[t + 1] ? z->reads.id[z->next[t]]
            : z->p->dag->tensor[t].output     ? z->p->n - 1
                                              : LS_NEVER;
 }
@@ -72,7 +52,7 @@ static void look_ahead(Room *z)
         z->need[t] = next_read(z, t);
     for (uint32_t v = z->now; v-- > 0;) {
         uint32_t when = LS_NEVER;
-        for (uint32_t k = p->out.at[v]; runs(p, v) && k < p->out.at[v + 1]; k++)
+        for (uint32_t k = p->out.at[v]; ls_prob_is_listed(p, v) && k < p->out.at[v + 1]; k++)
             if (!z->there[p->out.id[k]] && z->need[p->out.id[k]] < when)
                 when = z->need[p->out.id[k]];
         for (uint32_t k = p->in.at[v]; when != LS_NEVER && k < p->in.at[v + 1]; k++)
@@ -181,11 +161,11 @@ static bool pass(Room *z)
     const LsProb *p = z->p;
     memset(z->there, 0, p->nt * sizeof *z->there);
     memset(z->pins, 0, p->nt * sizeof *z->pins);
-    memcpy(z->next, z->readers.at, p->nt * sizeof *z->next);
+    memcpy(z->next, z->reads.at, p->nt * sizeof *z->next);
     z->bytes = 0;
     z->seq.n = 0;
     for (uint32_t v = 0; v < p->n && z->seq.n < z->longest; v++) {
-        if (!runs(p, v))
+        if (!ls_prob_is_listed(p, v))
             continue;
         z->now = v;
         run_whole(z, v);
@@ -216,8 +196,8 @@ static Room new_room(LsArena *arena, const LsProb *p)
     z.again = ls_arena_alloc(arena, p->n + 1u, sizeof *z.again);
     z.time = ls_arena_alloc(arena, p->n + 1u, sizeof *z.time);
     for (uint32_t v = 0; v < p->n; v++)
-        z.time[v + 1] = z.time[v] + (runs(p, v) ? p->cost[v] : 0);
-    find_readers(&z);
+        z.time[v + 1] = z.time[v] + (ls_prob_is_listed(p, v) ? p->cost[v] : 0);
+    z.reads = ls_prob_reads(arena, p);
     return z;
 }
 

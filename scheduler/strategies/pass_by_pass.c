@@ -31,23 +31,14 @@ typedef struct Passes {
     bool failed;                /* too many runs */
 } Passes;
 
-static bool is_listed(const LsProb *p, uint32_t v)
-{
-    return p->needed[v] && p->role[v] != LS_ROLE_UPDATE;        /* these run as soon as they can */
-}
-
 static Passes passes_new(LsArena *arena, const LsProb *p)
 {
     Passes e = {.p = p, .most = p->n * MOST_RUNS};
-    LsPairs pairs = {0};
     double now = 0;
     e.at = ls_arena_alloc(arena, p->n + 1u, sizeof *e.at);
-    for (uint32_t v = 0; v < p->n; v++) {
-        e.at[v] = now += is_listed(p, v) ? p->cost[v] : 0;
-        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1] && is_listed(p, v); k++)
-            ls_pairs_add(arena, &pairs, p->in.id[k], v);
-    }
-    e.reads = ls_rows(arena, &pairs, p->nt);
+    for (uint32_t v = 0; v < p->n; v++)
+        e.at[v] = now += ls_prob_is_listed(p, v) ? p->cost[v] : 0;
+    e.reads = ls_prob_reads(arena, p);
     e.next = ls_arena_alloc(arena, p->nt + 1u, sizeof *e.next);
     e.there = ls_arena_alloc(arena, p->nt + 1u, sizeof *e.there);
     e.mark = ls_arena_alloc(arena, p->n + 1u, sizeof *e.mark);
@@ -132,7 +123,7 @@ static void follow_list(Passes *e, double price)
     memset(e->next, 0, p->nt * sizeof *e->next);
     memset(e->there, 0, p->nt * sizeof *e->there);
     for (uint32_t v = 0; v < p->n && !e->failed; v++) {
-        if (!is_listed(p, v))
+        if (!ls_prob_is_listed(p, v))
             continue;
         if (p->dag->pass[v] != pass)
             keep_worthy(e, v);
