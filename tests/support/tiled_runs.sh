@@ -1,14 +1,31 @@
-# tests/support/tiled_runs.sh -- programs with values in parts against those with whole values.
-# Wants: lowerset, a working folder of its own, samples, fail().
+# tests/support/tiled_runs.sh -- for tests of programs with values in parts against those with whole
+# values, which are called with BUILD-FOLDER SOURCE-FOLDER and begin with
+#     . "$(dirname "$0")/../support/tiled_runs.sh"
+# They go on in a folder of their own, which goes with them.
+lowerset=$(cd "$1" && pwd)/lowerset
+tests=$(cd "$2" && pwd)/tests
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+cd "$out"
+export LOWERSET_PROBE=off
+fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
+# written NET OUT [WORD...]: the network that tests/whole/NET.py writes
+written() {
+    net=$1
+    shift
+    "${PYTHON:-python3}" "$tests/whole/$net.py" "$@" 2>said \
+        || { echo "skipped: no python3"; exit 77; }
+}
 
-# trained NAME MODEL THREADS OPTION...: NAME.onnx, NAME.npz of 5 updates
+steps=5 more=       # of programs: updates, more options
+# trained NAME MODEL THREADS OPTION...: NAME.onnx, NAME.npz of some updates
 trained() {
     name=$1 model=$2 threads=$3
     shift 3
     "$lowerset" compile "$model" -q -O 0 --plan-effort 1 --store-gradients "$@" -o net \
         >said 2>&1 || fail "compile $*"
-    ./net --data "synthetic:$samples" --seed 3 --threads "$threads" --lr 0.05 --steps 5 \
-        --progress none --no-export-notes --export "$name.onnx" --dump "$name.npz" \
+    ./net --data "synthetic:$samples" --seed 3 --threads "$threads" --lr 0.05 --steps "$steps" \
+        $more --progress none --no-export-notes --export "$name.onnx" --dump "$name.npz" \
         >"$name.said" 2>&1 \
         || { cat "$name.said"; fail "the program of $*"; }
 }
@@ -27,3 +44,5 @@ same() {
         passed=$((passed + 1))
     done
 }
+# number FILE KEY: the last number after this key
+number() { sed -n "s/.*\"$2\":[[:space:]]*\([0-9]*\).*/\1/p" "$1" | tail -n 1; }

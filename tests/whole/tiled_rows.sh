@@ -5,15 +5,11 @@
 # chunks goes together with parts.
 #   sh tests/whole/tiled_rows.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
-lowerset=$(cd "$1" && pwd)/lowerset
-net=$(cd "$2" && pwd)/tests/whole/tiled_rows_net.py
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
-cd "$out"
-export LOWERSET_PROBE=off
-fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
+. "$(dirname "$0")/../support/tiled_runs.sh"
+samples=11      # an epoch ends with a short batch
+steps=3
 
-"${PYTHON:-python3}" "$net" rows.onnx 2>said || { echo "skipped: no python3"; exit 77; }
+written tiled_rows_net rows.onnx
 for depth in 1 2; do
     "$lowerset" model gpt --depth=$depth --width=64 --heads=2 --context=256 --vocab=300 \
         --dropout=0.1 --batch=0 -o gpt$depth.onnx >said
@@ -22,32 +18,6 @@ done
 "$lowerset" model gpt --depth=1 --width=64 --heads=2 --context=64 --vocab=100 --batch=0 \
     -o short.onnx >said
 
-# trained NAME MODEL THREADS OPTION...: NAME.npz of 3 updates, NAME.onnx
-trained() {
-    name=$1 model=$2 threads=$3
-    shift 3
-    "$lowerset" compile "$model" -q -O 0 --plan-effort 1 "$@" -o net >said 2>&1 \
-        || fail "compile $*"
-    ./net --data synthetic:11 --seed 3 --threads "$threads" --lr 0.05 --steps 3 $member \
-        --progress none --no-export-notes --export "$name.onnx" --dump "$name.npz" \
-        >"$name.said" 2>&1 || { cat "$name.said"; fail "the program of $*"; }
-}
-passed=0
-member=
-# Sanitized programs take several times as long: a few of the cases.
-few() { [ -n "${LS_SANITIZED-}" ]; }
-# same MODEL PARTS OPTION...: an epoch ends with a short batch
-same() {
-    model=$1 parts=$2
-    shift 2
-    trained whole "$model" 2 --store-gradients "$@"
-    for n in $parts; do
-        trained parts "$model" 3 --store-gradients "$@" --tiles "$n"
-        cmp -s whole.npz parts.npz || fail "$n parts, $*: other values"
-        cmp -s whole.onnx parts.onnx || fail "$n parts, $*: other weights"
-        passed=$((passed + 1))
-    done
-}
 on="--batch 7 --dropout on"
 # Blocks of sums over 7 x 64 rows end at 224: these sums go on from no part to another.
 same short.onnx "3@1B" --batch 7
@@ -59,9 +29,9 @@ few || same gpt1.onnx "7@1B" $on --precision bf16 --bf16-sums tiles
 few || same gpt1.onnx "2@256KiB" --batch 4 --dropout on --microbatches 2
 few || same gpt1.onnx "2@256KiB" --batch 4 --dropout off --ranks 2
 few || same gpt1.onnx "3@256KiB" $on --head-chunks 2
-member="--export-member 1"
+more="--export-member 1"
 few || same gpt1.onnx "3@256KiB" $on --ensemble 2 --randomness different
-member=
+more=
 
 # ---- gradients of weights go on, and updates compute none of their own ----
 "$lowerset" plan gpt2.onnx $on -q --tiles 3@256KiB --graph-json parts.json >said || fail "plan"
@@ -69,7 +39,6 @@ parts=$(grep -c '"op": *"matmul_part"' parts.json) || fail "no gradient of a wei
 [ "$parts" -ge 24 ] || fail "$parts parts of gradients of weights"
 
 # ---- memory: a head in chunks, and parts beside it ----
-number() { sed -n "s/.*\"$2\":[[:space:]]*\([0-9]*\).*/\1/p" "$1" | tail -n 1; }
 arena() { grep -v 'no_recompute\|least_arena' "$1" >line; number line arena_bytes; }
 "$lowerset" model gpt --depth=2 --width=64 --heads=2 --context=256 --vocab=1000 --batch=0 \
     --weights=none -o deep.onnx >said

@@ -4,20 +4,15 @@ import os
 import random
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from onnx_file import INT64, Model  # noqa: E402
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tiled_net  # noqa: E402
+from onnx_file import INT64  # noqa: E402
 
 TOKENS, WIDTH, HEADS = 256, 32, 2
 
 
-class Net(Model):
+class Net(tiled_net.Net):
     dice = random.Random(7)
-
-    def numbers(self, *dims, scale=0.2, shift=0.0):
-        n = 1
-        for d in dims:
-            n *= d
-        return self.weight(dims, [shift + scale * self.dice.uniform(-1, 1) for _ in range(n)])
 
     def ints(self, *values):
         return self.weight([len(values)], values, INT64, prefix="c")
@@ -27,9 +22,6 @@ class Net(Model):
 
     def product(self, x, cin, cout):
         return self.node("MatMul", [x, self.numbers(cin, cout)])
-
-    def drop(self, x):
-        return self.node("Dropout", [x, self.real(0.25)])
 
     def layer_norm(self, x):
         return self.node("LayerNormalization", [x, self.numbers(WIDTH, shift=1.0),
