@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIZES = 4, MOST_TILES = 32 };
+enum {
+    MOST_SIZES = 4,
+    MOST_TILES = 32,
+    MORE = 3,                   /* ways behind the first that keeps a budget in bytes */
+};
 
 static bool is_word(const LsJob *job, const char *word)
 {
@@ -78,8 +82,19 @@ typedef struct Search {
     FILE *quiet;
     LsTiling best;              /* tiles 0: none */
     int64_t bytes;              /* that the best one takes */
+    double ns;                  /* of its step */
     bool found;                 /* it keeps the budget */
+    int since;                  /* ways that were tried since one first did */
 } Search;
+
+/* Of plans within a budget in bytes the one of the fastest step is best, else that of the fewest
+ * bytes. */
+static bool is_better(const Search *s, bool fits, int64_t bytes, double ns)
+{
+    if (s->found && !s->b->least)
+        return fits && ns < s->ns;
+    return bytes < s->bytes || (fits && !s->found);
+}
 
 /* Looks at one tiling. */
 static void try_tiling(Search *s, LsTiling tiling)
@@ -94,17 +109,20 @@ static void try_tiling(Search *s, LsTiling tiling)
         next.unproven = true;
         const bool fits = ls_job_plan_loaded(&next, s->b);
         const int64_t own = least_of(&next, fits);
-        if (own < s->bytes || (fits && !s->found)) {
+        const double ns = fits ? ls_job_step_ns(&next) : 0;
+        if (is_better(s, fits, own, ns)) {
             s->best = tiling;
             s->bytes = own;
-            s->found |= fits;
+            s->ns = ns;
         }
+        s->found |= fits;
     }
+    s->since += s->found;
     ls_job_end(&next);
 }
 
-/* Larger values first, and few tiles: they cost least. Of budgets in bytes the first that keeps it
- * is taken. One sample, a picture, is cut along its rows. */
+/* Larger values first, and few tiles: they mostly cost least. A search for a budget in bytes ends
+ * MORE ways behind the first that keeps it. One sample, a picture, is cut along its rows. */
 static void try_all(Search *s)
 {
     int64_t size[MOST_SIZES];
@@ -112,9 +130,12 @@ static void try_all(Search *s)
     const bool rows = s->job->train->batch == 1;
     const int64_t most = rows || s->job->train->batch > MOST_TILES ? MOST_TILES
                                                                     : s->job->train->batch;
-    for (int k = 0; k < sizes && (s->b->least || !s->found); k++)
-        for (int64_t tiles = 2; tiles <= most && (s->b->least || !s->found); tiles *= 2)
+    for (int k = 0; k < sizes; k++)
+        for (int64_t tiles = 2; tiles <= most; tiles *= 2) {
+            if (!s->b->least && s->since > MORE)
+                return;
             try_tiling(s, (LsTiling){.tiles = tiles, .least = size[k], .rows = rows});
+        }
 }
 
 static void tell(LsJob *job)
