@@ -14,7 +14,7 @@
 
 enum {
     MOST_RUNS = 6,              /* times the nodes */
-    AGAIN = 400,                /* most nodes that the cost of making a value again counts */
+    AGAIN = 100,                /* most nodes that the cost of making a value again counts */
     STEPS = 24,                 /* prices that are tried */
 };
 
