@@ -81,40 +81,44 @@ typedef struct Search {
     bool found;                 /* it keeps the budget */
 } Search;
 
-/* Looks at one tiling. */
-static void try_tiling(Search *s, LsTiling tiling)
+/* Looks at one tiling, unless it has no more tiles than half as many have; returns their number. */
+static int64_t try_tiling(Search *s, LsTiling tiling)
 {
     LsJob next;
     char size[24];
+    int64_t tiles = 0;
     if (s->job->options->output.verbose)
-        ls_progress_line(s->job->options, "values of %s or more in %" PRId64 " parts%s",
-                         ls_page_bytes(size, tiling.least), tiling.tiles,
-                         tiling.rows ? " of the rows" : "");
+        ls_progress_line(s->job->options, "values of %s or more in %" PRId64 " parts of the %s",
+                         ls_page_bytes(size, tiling.least), tiling.tiles, ls_tiling_of(&tiling));
     if (load_tiles(&next, s->job, tiling, s->quiet)) {
         next.unproven = true;
-        const bool fits = ls_job_plan_loaded(&next, s->b);
+        tiles = next.tiling.tiles;
+        const bool fits = tiles > tiling.tiles / 2 && ls_job_plan_loaded(&next, s->b);
         const int64_t own = least_of(&next, fits);
-        if (own < s->bytes || (fits && !s->found)) {
+        if (tiles > tiling.tiles / 2 && (own < s->bytes || (fits && !s->found))) {
             s->best = tiling;
             s->bytes = own;
             s->found |= fits;
         }
     }
     ls_job_end(&next);
+    return tiles;
 }
 
+static bool goes_on(const Search *s) { return s->b->least || !s->found; }
+
 /* Larger values first, and few tiles: they cost least. Of budgets in bytes the first that keeps it
- * is taken. One sample, a picture, is cut along its rows. */
+ * is taken. One sample, a picture, is cut along its rows; tokens are cut last. */
 static void try_all(Search *s)
 {
     int64_t size[MOST_SIZES];
     const int sizes = find_sizes(s->job, size);
-    const bool rows = s->job->train->batch == 1;
-    const int64_t most = rows || s->job->train->batch > MOST_TILES ? MOST_TILES
-                                                                    : s->job->train->batch;
-    for (int k = 0; k < sizes && (s->b->least || !s->found); k++)
-        for (int64_t tiles = 2; tiles <= most && (s->b->least || !s->found); tiles *= 2)
-            try_tiling(s, (LsTiling){.tiles = tiles, .least = size[k], .rows = rows});
+    const LsTilesOf of[] = {s->job->train->batch == 1 ? LS_OF_ROWS : LS_OF_SAMPLES, LS_OF_TOKENS};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < sizes && goes_on(s); k++)
+            for (int64_t tiles = 2; tiles <= MOST_TILES && goes_on(s); tiles *= 2)
+                if (try_tiling(s, (LsTiling){tiles, size[k], of[i]}) < tiles)
+                    break;
 }
 
 static void tell(LsJob *job)

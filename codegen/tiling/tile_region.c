@@ -4,6 +4,7 @@
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
 #include "codegen/tiling/tile_picture.h"
+#include "codegen/tiling/tile_tokens.h"
 
 #include <string.h>
 
@@ -36,8 +37,7 @@ static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
     }
 }
 
-/* A statistic of the samples that count, or its gradient. */
-static bool is_counted(const LsStmt *s)
+bool ls_tile_is_counted(const LsStmt *s)
 {
     switch (s->op) {
     case LS_OP_REDUCE_MEAN: case LS_OP_NORM_VAR: return s->attr.reduce.counted.each > 0;
@@ -54,7 +54,8 @@ static bool fused_has_samples(const LsTileRegion *r, LsNodeId n)
     if (f->space.dim[0] % r->samples != 0 || f->space.rank < 2)
         return false;
     for (int s = 0; s < f->nstmt; s++)
-        if (ls_tile_each(r, &f->space) > 1 && is_counted(&f->stmt[s]))
+        if ((ls_tile_each(r, &f->space) > 1 || r->of == LS_OF_TOKENS)
+            && ls_tile_is_counted(&f->stmt[s]))
             return false;
     for (int k = 0; k < node->nout; k++)
         if (ls_tile_makes(r, n, k)
@@ -249,19 +250,30 @@ static void choose_ends(LsCtx *cx, LsTileRegion *r, int64_t tiles)
     r->end = end;
 }
 
-LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, const LsTiling *o)
+/* Sets axis, samples, tiles, ends and rows of the region; false: there is nothing to cut. */
+static bool choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o, int64_t tokens)
 {
-    LsTileRegion r = {.g = g, .target = t, .samples = g->batch};
+    if (o->of == LS_OF_ROWS)
+        return ls_picture_choose(cx, r, o);
+    r->samples = o->of == LS_OF_TOKENS ? tokens : r->g->batch;
+    if (r->samples < 2 || (o->of == LS_OF_TOKENS && !ls_tokens_choose(cx, r, o)))
+        return false;
+    if (o->of == LS_OF_SAMPLES)
+        choose_ends(cx, r, o->tiles < r->samples ? o->tiles : r->samples);
+    find_rows(r);
+    return true;
+}
+
+LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, const LsTiling *o,
+                            int64_t tokens)
+{
+    LsTileRegion r = {.g = g, .target = t, .of = o->of};
     bool *may = ls_arena_alloc(cx->arena, g->nnode, sizeof *may);
     r.in = ls_arena_alloc(cx->arena, g->nnode, sizeof *r.in);
     r.whole = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.whole);
     r.rows = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.rows);
-    if (o->tiles < 2 || (o->rows ? !ls_picture_choose(cx, &r, o) : g->batch < 2))
+    if (o->tiles < 2 || !choose(cx, &r, o, tokens))
         return r;
-    if (!o->rows) {
-        choose_ends(cx, &r, o->tiles < g->batch ? o->tiles : g->batch);
-        find_rows(&r);
-    }
     for (uint32_t i = 1; i < g->nnode; i++)
         may[i] = fits(&r, (LsNodeId){i});
     want_whole(&r, may);

@@ -5,6 +5,7 @@
 #include "codegen/kernels/reduce.h"
 #include "codegen/tiling/tile_order.h"
 #include "codegen/tiling/tile_picture.h"
+#include "codegen/tiling/tile_tokens.h"
 #include "compiler/ir/rewrite.h"
 
 #include <inttypes.h>
@@ -368,12 +369,15 @@ static bool visit(LsRewrite *r, LsNodeId n)
     return true;
 }
 
-uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsTiling *o)
+uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, LsTiling *o)
 {
-    Tiler s = {.r = ls_tile_region(cx, g, t, o)};
+    const int64_t tokens =
+        o->tiles > 1 && o->of == LS_OF_TOKENS ? ls_tokens_flatten(cx, g, t) : 0;
+    Tiler s = {.r = ls_tile_region(cx, g, t, o, tokens)};
     if (s.r.nodes == 0)
         return 0;
     const size_t tiles = (size_t)s.r.tiles;
+    o->tiles = s.r.tiles;
     s.tile = ls_arena_alloc(cx->arena, g->nvalue * tiles, sizeof *s.tile);
     s.base = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.base);
     s.state = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.state);

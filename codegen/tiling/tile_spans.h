@@ -5,10 +5,14 @@
 #include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
+/* What tiles are of: the samples of a batch; the rows of one picture, in bands (tile_picture.h); the
+ * tokens of all samples, one behind the other (tile_tokens.h). */
+typedef enum { LS_OF_SAMPLES, LS_OF_ROWS, LS_OF_TOKENS } LsTilesOf;
+
 typedef struct LsTiling {
-    int64_t tiles;              /* of the samples of a batch, about equal; 0, 1: none */
+    int64_t tiles;              /* about equal; 0, 1: none */
     int64_t least;              /* bytes of values that are tiled */
-    bool rows;                  /* tiles are bands of rows of one picture (tile_picture.h) */
+    LsTilesOf of;
 } LsTiling;
 
 enum { LS_TILE_OPERANDS = 64 };         /* most operands of a FUSED node that is tiled */
@@ -17,9 +21,10 @@ typedef struct LsTileRegion {
     const LsGraph *g;
     const LsTarget *target;
     int axis;                   /* of the values that is cut: 0, or 2: rows of one picture */
+    LsTilesOf of;
     int64_t samples;            /* dim 0 of all values that are tiled, or a divisor of it: a sample
                                  * may have several rows; of a picture: rows of the value of the
-                                 * fewest */
+                                 * fewest; of tokens: all of them */
     int tiles;
     const int64_t *end;         /* by tile: the sample behind its last one, or the row, of that
                                  * value */
@@ -31,11 +36,15 @@ typedef struct LsTileRegion {
     uint32_t nodes;
 } LsTileRegion;
 
-/* Samples or rows first .. end. */
+/* Samples, rows or tokens first .. end. */
 typedef struct LsSpan { int64_t first, end; } LsSpan;
 
-/* "samples" or "rows". */
-static inline const char *ls_tiling_of(const LsTiling *t) { return t->rows ? "rows" : "samples"; }
+/* "samples", "rows" or "tokens". */
+static inline const char *ls_tiling_of(const LsTiling *t)
+{
+    static const char *const word[] = {"samples", "rows", "tokens"};
+    return word[t->of];
+}
 
 /* Rows of a sample, in a value of this shape that has them. */
 static inline int64_t ls_tile_each(const LsTileRegion *r, const LsShape *s)
