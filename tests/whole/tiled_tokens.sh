@@ -25,8 +25,8 @@ same gpt2.onnx "4tokens@256KiB" $on --budget min
 few || same gpt2.onnx "3tokens@256KiB" $on --budget 60%
 few || same gpt1.onnx "3tokens@128KiB" $on --head-chunks 4
 few || same gpt1.onnx "5tokens@1B" $on --precision f64 --optimizer adamw --clip-norm 1
-same gpt1.onnx "2tokens@128KiB" $on --precision bf16
-few || same gpt1.onnx "2tokens@1B" $on --precision bf16 --bf16-sums tiles
+same gpt1.onnx "5tokens@128KiB" $on --precision bf16
+few || same gpt1.onnx "3tokens@1B" $on --precision bf16 --bf16-sums tiles
 few || same gpt1.onnx "3tokens@256KiB" $on --accumulate 2
 few || same gpt1.onnx "3tokens@256KiB" --batch 2 --dropout off --microbatches 2
 
