@@ -100,7 +100,7 @@ int ls_options_tiling(const LsOptions *o, LsTiling *tiling)
         return LS_EXIT_USAGE;
     }
     if (ls_tiles_exclude(o) != NULL) {
-        fprintf(stderr, "lowerset: --tiles: parts of samples do not go together with %s: leave one "
+        fprintf(stderr, "lowerset: --tiles: values in parts do not go together with %s: leave one "
                         "of both out\n", ls_tiles_exclude(o));
         return LS_EXIT_USAGE;
     }
