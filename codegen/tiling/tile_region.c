@@ -54,7 +54,7 @@ static bool fused_has_samples(const LsTileRegion *r, LsNodeId n)
     if (f->space.dim[0] % r->samples != 0 || f->space.rank < 2)
         return false;
     for (int s = 0; s < f->nstmt; s++)
-        if ((ls_tile_each(r, &f->space) > 1 || r->of == LS_OF_TOKENS)
+        if ((ls_tile_each(r, &f->space) > 1 || r->samples != r->g->batch)
             && ls_tile_is_counted(&f->stmt[s]))
             return false;
     for (int k = 0; k < node->nout; k++)
@@ -183,6 +183,10 @@ static void find_rows(LsTileRegion *r)
             r->rows[node->out + (uint32_t)k] = any && node->phase != LS_UPDATE
                                                && ls_tile_makes(r, (LsNodeId){i}, k)
                                                && ls_tile_keeps_rows(g, (LsNodeId){i});
+        if (node->op == LS_OP_RESHAPE) {
+            const LsValueId x = ls_in(g, (LsNodeId){i}, 0);
+            r->even[node->out] = r->even[x.i] || !ls_tile_has_tokens(r, ls_shape(g, x));
+        }
     }
 }
 
@@ -211,20 +215,29 @@ static bool is_tiled(const LsTileRegion *r, const bool *may, uint32_t v, int64_t
            && ls_tile_makes(r, def, (int)(v - g->node[def.i].out));
 }
 
-static LsSpan span_of(const LsTileRegion *r, int64_t each, int t)
+LsSpan ls_tile_rows(const LsTileRegion *r, const LsShape *s, bool whole, int t)
 {
-    return (LsSpan){ls_tile_first(r, t) * each, r->end[t] * each};
+    const int64_t each = ls_tile_each(r, s), first = t > 0 ? r->end[t - 1] : 0, end = r->end[t];
+    if (ls_tile_has_tokens(r, s) && !whole)
+        return (LsSpan){first * (each / r->tokens), end * (each / r->tokens)};
+    return (LsSpan){ls_ceil_div(first, r->tokens) * each, ls_ceil_div(end, r->tokens) * each};
 }
 
 LsSpan ls_tile_span(const LsTileRegion *r, LsValueId v, int t)
 {
     const LsShape *s = ls_shape(r->g, v);
-    return r->axis > 0 ? ls_picture_span(r, s->dim[r->axis], t) : span_of(r, ls_tile_each(r, s), t);
+    return r->axis > 0 ? ls_picture_span(r, s->dim[r->axis], t)
+                       : ls_tile_rows(r, s, r->even[v.i], t);
 }
 
 LsSpan ls_tile_reads_span(const LsTileRegion *r, LsNodeId n, int k, int t)
 {
-    return r->axis > 0 ? ls_picture_read_span(r, n, k, t) : ls_tile_span(r, ls_in(r->g, n, k), t);
+    int64_t of, rows = ls_in_shape(r->g, n, k)->dim[0];
+    if (r->axis > 0)
+        return ls_picture_read_span(r, n, k, t);
+    const LsSpan own = ls_tile_makes_span(r, n, t, &of);
+    return rows > of ? (LsSpan){own.first * (rows / of), own.end * (rows / of)}
+                     : (LsSpan){own.first / (of / rows), own.end / (of / rows)};
 }
 
 LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
@@ -236,9 +249,8 @@ LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
     const LsShape *s = node->op == LS_OP_FUSED ? &node->attr.fused.body->space
                        : sums                  ? ls_in_shape(r->g, n, 0)
                                                : ls_shape(r->g, ls_out(r->g, n, 0));
-    const int64_t each = ls_tile_each(r, s);
-    *of = r->samples * each;
-    return span_of(r, each, t);
+    *of = s->dim[0];
+    return ls_tile_rows(r, s, node->op == LS_OP_RESHAPE && r->even[ls_out(r->g, n, 0).i], t);
 }
 
 static void choose_ends(LsCtx *cx, LsTileRegion *r, int64_t tiles)
@@ -255,11 +267,16 @@ static bool choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o, int64_t tokens
 {
     if (o->of == LS_OF_ROWS)
         return ls_picture_choose(cx, r, o);
-    r->samples = o->of == LS_OF_TOKENS ? tokens : r->g->batch;
-    if (r->samples < 2 || (o->of == LS_OF_TOKENS && !ls_tokens_choose(cx, r, o)))
+    r->samples = r->g->batch;
+    r->tokens = 1;
+    if (o->of == LS_OF_TOKENS) {
+        if (tokens == 0 || !ls_tokens_choose(cx, r, o, tokens))
+            return false;
+    } else if (r->samples < 2) {
         return false;
-    if (o->of == LS_OF_SAMPLES)
+    } else {
         choose_ends(cx, r, o->tiles < r->samples ? o->tiles : r->samples);
+    }
     find_rows(r);
     return true;
 }
@@ -267,11 +284,12 @@ static bool choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o, int64_t tokens
 LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, const LsTiling *o,
                             int64_t tokens)
 {
-    LsTileRegion r = {.g = g, .target = t, .of = o->of};
+    LsTileRegion r = {.g = g, .target = t};
     bool *may = ls_arena_alloc(cx->arena, g->nnode, sizeof *may);
     r.in = ls_arena_alloc(cx->arena, g->nnode, sizeof *r.in);
     r.whole = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.whole);
     r.rows = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.rows);
+    r.even = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.even);
     if (o->tiles < 2 || !choose(cx, &r, o, tokens))
         return r;
     for (uint32_t i = 1; i < g->nnode; i++)

@@ -18,8 +18,9 @@ bool ls_tile_is_counted(const LsStmt *s);
 bool ls_tile_reads(const LsTileRegion *r, LsNodeId n, int k);
 /* Result k of a node of the region does. */
 bool ls_tile_makes(const LsTileRegion *r, LsNodeId n, int k);
-/* Samples or rows of tile t: of value v, which is tiled; of operand k, which node n reads in tiles;
- * those that node n computes, of *of in all. */
+/* Rows of tile t: those of a value of this shape, if whole: of whole samples; of value v, which is
+ * tiled; of operand k, which node n reads in tiles; those that node n computes, of *of in all. */
+LsSpan ls_tile_rows(const LsTileRegion *r, const LsShape *s, bool whole, int t);
 LsSpan ls_tile_span(const LsTileRegion *r, LsValueId v, int t);
 LsSpan ls_tile_reads_span(const LsTileRegion *r, LsNodeId n, int k, int t);
 LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of);

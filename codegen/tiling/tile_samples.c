@@ -129,7 +129,7 @@ static LsValueId operand(LsRewrite *r, const Tiler *s, LsNodeId n, int k, int t)
     if (!ls_is(v) || !ls_tile_reads(&s->r, n, k))
         return ls_is(v) ? ls_image(r, v) : v;
     const LsSpan own = ls_tile_reads_span(&s->r, n, k, t);
-    if (s->r.axis > 0)
+    if (s->r.axis > 0 || s->r.tokens > 1)
         return rows_of(r, s, v, own, t, r->from->node[n.i].phase);
     LsValueId *tile = tile_of(s, v, t);
     if (!ls_is(*tile))
@@ -251,18 +251,18 @@ static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t
     return p;
 }
 
-static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, int64_t count, int t)
+static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, LsSpan own, int t)
 {
     const LsNode *node = &r->from->node[n.i];
     LsAttr at = node->attr;
     if (node->op == LS_OP_FUSED)
         at.fused.body = p->body;
     else if (node->op == LS_OP_SLICE)
-        at.slice.stop[s->r.axis] = count;
+        at.slice.stop[s->r.axis] = count_of(own);
     else if (s->r.axis > 0)
         ls_picture_attr(&s->r, n, t, &at);
     else
-        ls_tile_row_attr(&s->r, n, t, &at);
+        ls_tile_row_attr(r->from, n, own, &at);
     return at;
 }
 
@@ -304,7 +304,7 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
         in[nin] = operand(r, s, n, p->operand[nin], t);
     for (int k = 0; k < p->nout && goes_on; k++)
         in[nin++] = s->state[ls_out(r->from, n, p->result[k]).i];
-    const LsAttr at = attr_of(r, s, n, p, count_of(own), t);
+    const LsAttr at = attr_of(r, s, n, p, own, t);
     const LsNodeId to = ls_append_bare(r->to, op_of(r, n), nin, in, p->nout, &at);
     LsTilePlace *at_place = place_of(r, s, own, all, t);
     r->to->node[to.i].tile = at_place;
@@ -383,6 +383,6 @@ uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, LsTiling *o)
     s.state = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.state);
     s.rows = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.rows);
     ls_rewrite(cx, g, visit, &s);
-    ls_tile_order(cx, g, t->real_bytes);
+    ls_tile_order(cx, g, t->real_bytes, s.r.axis == 0);
     return s.r.nodes;
 }

@@ -21,15 +21,19 @@ typedef struct LsTileRegion {
     const LsGraph *g;
     const LsTarget *target;
     int axis;                   /* of the values that is cut: 0, or 2: rows of one picture */
-    LsTilesOf of;
     int64_t samples;            /* dim 0 of all values that are tiled, or a divisor of it: a sample
                                  * may have several rows; of a picture: rows of the value of the
-                                 * fewest; of tokens: all of them */
+                                 * fewest; of tokens of one sample: all of them */
+    int64_t tokens;             /* of a sample, if tiles end between them, else 1. Of values whose
+                                 * rows are not of single tokens, a tile has the samples that begin
+                                 * in it, which may be none */
     int tiles;
-    const int64_t *end;         /* by tile: the sample behind its last one, or the row, of that
-                                 * value */
+    const int64_t *end;         /* by tile: the token behind its last one, of all samples; or the
+                                 * row, of that value of a picture */
     bool *rows;                 /* by value: its rows, if they are a multiple of the samples, are of
                                  * samples */
+    bool *even;                 /* by value with rows of tokens: its tiles have whole samples, as it
+                                 * is a view of what has */
     bool *in;                   /* by node: it is in the region */
     bool *whole;                /* by value: a node outside of the region, or something else, wants
                                  * it as a whole */
@@ -51,9 +55,10 @@ static inline int64_t ls_tile_each(const LsTileRegion *r, const LsShape *s)
 {
     return s->dim[0] / r->samples;
 }
-static inline int64_t ls_tile_first(const LsTileRegion *r, int tile)
+/* Such rows are of single tokens. */
+static inline bool ls_tile_has_tokens(const LsTileRegion *r, const LsShape *s)
 {
-    return tile > 0 ? r->end[tile - 1] : 0;
+    return ls_tile_each(r, s) % r->tokens == 0;
 }
 
 #endif

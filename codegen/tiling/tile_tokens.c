@@ -337,7 +337,7 @@ int64_t ls_tokens_flatten(LsCtx *cx, LsGraph *g, const LsTarget *t)
 /* ---- where tiles end ---- */
 
 /* Sums over the rows can go on at row `at`; those that can go on nowhere do not count. */
-static bool all_go_on(const LsTileRegion *r, int64_t at)
+static bool all_go_on(const LsTileRegion *r, int64_t rows, int64_t at)
 {
     const LsGraph *g = r->g;
     int64_t pieces, points;
@@ -346,11 +346,11 @@ static bool all_go_on(const LsTileRegion *r, int64_t at)
         const LsNodeId n = {i};
         if (node->phase == LS_UPDATE)
             continue;
-        if (ls_tile_sums_rows(g, n) && ls_in_shape(g, n, 0)->dim[0] == r->samples
-            && !ls_matmul_block_ends(r->target->real_bytes, ls_is_dot16(node), r->samples, at))
+        if (ls_tile_sums_rows(g, n) && ls_in_shape(g, n, 0)->dim[0] == rows
+            && !ls_matmul_block_ends(r->target->real_bytes, ls_is_dot16(node), rows, at))
             return false;
         const LsFused *f = node->op == LS_OP_FUSED ? node->attr.fused.body : NULL;
-        if (f != NULL && (f->axes & 1) != 0 && f->space.dim[0] == r->samples
+        if (f != NULL && (f->axes & 1) != 0 && f->space.dim[0] == rows
             && ls_reduce_may_go_on(g, n, r->target, (LsTilePlace){.first = 0}, &pieces, &points)
             && !ls_reduce_may_go_on(g, n, r->target, (LsTilePlace){.first = at}, &pieces, &points))
             return false;
@@ -358,18 +358,20 @@ static bool all_go_on(const LsTileRegion *r, int64_t at)
     return true;
 }
 
-bool ls_tokens_choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o)
+bool ls_tokens_choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o, int64_t rows)
 {
-    const int64_t most = r->samples / LS_REDUCE_RUN + 1;
+    const int64_t most = rows / LS_REDUCE_RUN + 1;
     int64_t *end = ls_arena_alloc(cx->arena, (size_t)most, sizeof *end), n = 0;
-    for (int64_t at = LS_REDUCE_RUN; at < r->samples; at += LS_REDUCE_RUN)
-        if (all_go_on(r, at))
+    for (int64_t at = LS_REDUCE_RUN; at < rows; at += LS_REDUCE_RUN)
+        if (all_go_on(r, rows, at))
             end[n++] = at;
-    end[n++] = r->samples;
+    end[n++] = rows;
     const int64_t tiles = o->tiles < n ? o->tiles : n;
     int64_t *own = ls_arena_alloc(cx->arena, (size_t)tiles, sizeof *own);
     for (int64_t t = 0; t < tiles; t++)
         own[t] = end[n * (t + 1) / tiles - 1];
+    r->samples = r->g->batch > 1 ? r->g->batch : rows;
+    r->tokens = rows / r->samples;
     r->tiles = (int)tiles;
     r->end = own;
     return tiles > 1;
