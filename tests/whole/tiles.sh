@@ -30,6 +30,9 @@ same unet.onnx "2@64KiB" --batch 3
 few || same unet.onnx "3@128KiB" --batch 3 --budget min
 few || same resnet.onnx "2@100KiB" --batch 3 --budget 60%
 samples=17
+[ -z "${LS_WHOLE-}" ] || for net in small unet resnet vgg; do
+    same $net.onnx "2@16KiB 3@16KiB 7@16KiB" --batch 7
+done
 
 # ---- evaluation is in parts, too ----
 "$lowerset" compile small.onnx -q -O 0 $on --tiles 3@16KiB -o net >said 2>&1 || fail "compile"
