@@ -131,8 +131,8 @@ static int64_t try_tiling(Search *s, LsTiling tiling)
 }
 
 /* Larger values first, and few tiles: they mostly cost least. A search for a budget in bytes ends
- * MORE ways behind the first that keeps it. One sample, a picture, is cut along its rows. Tokens are
- * cut last. */
+ * MORE ways behind the first that keeps it. One sample, a picture, is cut along its rows. Tokens
+ * are cut last. */
 static void try_all(Search *s)
 {
     int64_t size[MOST_SIZES];

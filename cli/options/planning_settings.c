@@ -114,8 +114,9 @@ int ls_options_tiling(const LsOptions *o, LsTiling *tiling)
         }
     if (!counted || tiling->tiles < 2 || tiling->tiles > MOST || *end != '@'
         || !ls_size_parse(end + 1, &tiling->least))
-        return ls_options_bad("--tiles", text, "N@SIZE, Nrows@SIZE or Ntokens@SIZE with a number of "
-                                               "parts from 2 to 4096, as 8@16MiB, or auto or off");
+        return ls_options_bad("--tiles", text,
+                              "N@SIZE, Nrows@SIZE or Ntokens@SIZE with a number of parts from 2 to "
+                              "4096, as 8@16MiB, or auto or off");
     return 0;
 }
 

@@ -301,7 +301,7 @@ static int64_t workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 
 bool ls_matmul_block_ends(int real_bytes, bool dot16, int64_t k, int64_t at)
 {
-    enum { APART = 32 };        /* terms of bfloat16 that add up by themselves, in the order of tiles */
+    enum { APART = 32 };        /* terms of bfloat16 that add up apart, in the order of tiles */
     const int64_t line = 64 / real_bytes, n = ls_depth_blocks(k, real_bytes, false);
     return ls_depth_block(k, n, ls_depth_block_of(k, n, at, line), line) == at
            && (!dot16 || at == k || at % APART == 0);

@@ -6,7 +6,6 @@
 #include "codegen/tiling/tile_matrices.h"
 
 #include "codegen/kernels/matmul.h"
-#include "codegen/tiling/tile_region.h"
 #include "compiler/ops/attention_shape.h"
 #include "compiler/passes/fuse.h"
 

@@ -1,9 +1,9 @@
 /* codegen/tiling/tile_order.c -- see the header.
  *
  * A node's *level* is the number of times that all tiles must have run before it: whoever reads
- * what the last tile has completed is one level above, and with tiles of tokens whoever reads what a
- * later tile has made: attention, of samples that end there. Levels run one after the other; in a level
- * nodes without a tile come first, as no tile of the level makes an operand of theirs.
+ * what the last tile has completed is one level above; with tiles of tokens also whoever reads what
+ * a later tile has made, as attention of samples that end there. Levels run one after the other; in
+ * a level nodes without a tile come first, as no tile of the level makes an operand of theirs.
  *
  * Sums of products over the rows of all tiles are as large as weights, and lie in memory from the
  * first tile to the last one. So that those of a whole network do not lie there together, the

@@ -37,16 +37,6 @@ static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
     }
 }
 
-bool ls_tile_is_counted(const LsStmt *s)
-{
-    switch (s->op) {
-    case LS_OP_REDUCE_MEAN: case LS_OP_NORM_VAR: return s->attr.reduce.counted.each > 0;
-    case LS_OP_NORM_COEF: case LS_OP_NORM_DX: case LS_OP_AFFINE: case LS_OP_ADD:
-    case LS_OP_COUNTED_SHARE: return s->attr.scalar.counted.each > 0;
-    default: return false;
-    }
-}
-
 static bool fused_has_samples(const LsTileRegion *r, LsNodeId n)
 {
     const LsNode *node = &r->g->node[n.i];
@@ -55,7 +45,7 @@ static bool fused_has_samples(const LsTileRegion *r, LsNodeId n)
         return false;
     for (int s = 0; s < f->nstmt; s++)
         if ((ls_tile_each(r, &f->space) > 1 || r->samples != r->g->batch)
-            && ls_tile_is_counted(&f->stmt[s]))
+            && ls_stmt_counted(&f->stmt[s]).each > 0)
             return false;
     for (int k = 0; k < node->nout; k++)
         if (ls_tile_makes(r, n, k)
@@ -215,14 +205,6 @@ static bool is_tiled(const LsTileRegion *r, const bool *may, uint32_t v, int64_t
            && ls_tile_makes(r, def, (int)(v - g->node[def.i].out));
 }
 
-LsSpan ls_tile_rows(const LsTileRegion *r, const LsShape *s, bool whole, int t)
-{
-    const int64_t each = ls_tile_each(r, s), first = t > 0 ? r->end[t - 1] : 0, end = r->end[t];
-    if (ls_tile_has_tokens(r, s) && !whole)
-        return (LsSpan){first * (each / r->tokens), end * (each / r->tokens)};
-    return (LsSpan){ls_ceil_div(first, r->tokens) * each, ls_ceil_div(end, r->tokens) * each};
-}
-
 LsSpan ls_tile_span(const LsTileRegion *r, LsValueId v, int t)
 {
     const LsShape *s = ls_shape(r->g, v);
@@ -251,6 +233,34 @@ LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
                                                : ls_shape(r->g, ls_out(r->g, n, 0));
     *of = s->dim[0];
     return ls_tile_rows(r, s, node->op == LS_OP_RESHAPE && r->even[ls_out(r->g, n, 0).i], t);
+}
+
+/* The node is a view that has tokens in its rows, or its operand has, but not both. */
+static bool joins_tokens(const LsTileRegion *r, LsNodeId n)
+{
+    return r->g->node[n.i].op == LS_OP_RESHAPE
+           && ls_tile_has_tokens(r, ls_in_shape(r->g, n, 0))
+                  != ls_tile_has_tokens(r, ls_shape(r->g, ls_out(r->g, n, 0)));
+}
+
+/* Such a view is of tiles only if its result is in tiles, too: tiles of both are copies of each
+ * other, and a view of the whole value is none. */
+static void drop_joins(LsTileRegion *r, bool *may, int64_t least)
+{
+    const LsGraph *g = r->g;
+    bool some = r->tokens > 1;
+    while (some) {
+        some = false;
+        for (uint32_t i = 1; i < g->nnode; i++)
+            if (may[i] && joins_tokens(r, (LsNodeId){i})
+                && (!is_tiled(r, may, ls_in(g, (LsNodeId){i}, 0).i, least)
+                    || !is_tiled(r, may, g->node[i].out, least))) {
+                may[i] = false;
+                some = true;
+            }
+        memset(r->whole, 0, g->nvalue * sizeof *r->whole);
+        want_whole(r, may);
+    }
 }
 
 static void choose_ends(LsCtx *cx, LsTileRegion *r, int64_t tiles)
@@ -295,6 +305,7 @@ LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, cons
     for (uint32_t i = 1; i < g->nnode; i++)
         may[i] = fits(&r, (LsNodeId){i});
     want_whole(&r, may);
+    drop_joins(&r, may, o->least);
     for (uint32_t v = 1; v < g->nvalue; v++)
         if (is_tiled(&r, may, v, o->least))
             r.in[g->value[v].def.i] = true;

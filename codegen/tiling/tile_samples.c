@@ -148,7 +148,7 @@ static void place(LsRewrite *r, Tiler *s, LsValueId of, int t)
     r->to->node[n.i].tile = place_of(r, s, own, ls_shape(r->from, of)->dim[s->r.axis], t);
     ls_rewrite_result(r, n, 0, of);
     s->base[of.i] = ls_out(r->to, n, 0);
-    if (t + 1 < s->r.tiles)
+    if (own.end < ls_shape(r->from, of)->dim[s->r.axis])
         r->to->value[s->base[of.i].i].name =
             ls_arena_printf(r->cx->arena, "%s..%d", r->from->value[of.i].name, t);
 }
@@ -163,12 +163,12 @@ static void set_state(LsRewrite *r, Tiler *s, LsNodeId to, int k, LsValueId of, 
     s->state[of.i] = v;
 }
 
-/* The sum of a product's terms so far; that of all tiles is the result. */
-static void set_product(LsRewrite *r, Tiler *s, LsNodeId to, LsValueId of, int t)
+/* The sum of a product's terms so far; that of the last ones is the result. */
+static void set_product(LsRewrite *r, Tiler *s, LsNodeId to, LsValueId of, int t, bool last)
 {
     ls_rewrite_result(r, to, 0, of);
     s->state[of.i] = ls_out(r->to, to, 0);
-    if (t + 1 < s->r.tiles)
+    if (!last)
         r->to->value[s->state[of.i].i].name =
             ls_arena_printf(r->cx->arena, "%s+%d", r->from->value[of.i].name, t);
 }
@@ -319,7 +319,7 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
     for (int k = 0; k < p->nout; k++) {
         const LsValueId of = ls_out(r->from, n, p->result[k]);
         if (sums && op_of(r, n) == LS_OP_MATMUL_PART) {
-            set_product(r, s, to, of, t);
+            set_product(r, s, to, of, t, own.end == all);
         } else if (sums) {
             set_state(r, s, to, k, of, weights ? LS_REAL : LS_I64,
                       parts > 0 ? parts * points : points, t);

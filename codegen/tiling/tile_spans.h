@@ -5,8 +5,8 @@
 #include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
-/* What tiles are of: the samples of a batch; the rows of one picture, in bands (tile_picture.h); the
- * tokens of all samples, one behind the other (tile_tokens.h). */
+/* What tiles are of: the samples of a batch; the rows of one picture, in bands (tile_picture.h);
+ * the tokens of all samples, one behind the other (tile_tokens.h). */
 typedef enum { LS_OF_SAMPLES, LS_OF_ROWS, LS_OF_TOKENS } LsTilesOf;
 
 typedef struct LsTiling {
@@ -59,6 +59,15 @@ static inline int64_t ls_tile_each(const LsTileRegion *r, const LsShape *s)
 static inline bool ls_tile_has_tokens(const LsTileRegion *r, const LsShape *s)
 {
     return ls_tile_each(r, s) % r->tokens == 0;
+}
+/* Those of tile t; whole: of whole samples. */
+static inline LsSpan ls_tile_rows(const LsTileRegion *r, const LsShape *s, bool whole, int t)
+{
+    const int64_t each = ls_tile_each(r, s), first = t > 0 ? r->end[t - 1] : 0, end = r->end[t];
+    if (ls_tile_has_tokens(r, s) && !whole)
+        return (LsSpan){first * (each / r->tokens), end * (each / r->tokens)};
+    return (LsSpan){(first + r->tokens - 1) / r->tokens * each,
+                    (end + r->tokens - 1) / r->tokens * each};
 }
 
 #endif

@@ -4,7 +4,6 @@
 #include "codegen/kernels/matmul.h"
 #include "codegen/kernels/reduce.h"
 #include "codegen/tiling/tile_matrices.h"
-#include "codegen/tiling/tile_region.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/fuse.h"
 
@@ -120,7 +119,7 @@ static bool may_merge_loop(const LsGraph *g, const Flat *s, LsNodeId n)
         || f->ninset > 0 || !may_merge_axes(s, f->axes))
         return false;
     for (int i = 0; i < f->nstmt; i++)
-        if (ls_tile_is_counted(&f->stmt[i]))
+        if (ls_stmt_counted(&f->stmt[i]).each > 0)
             return false;
     for (int k = 0; k < node->nin; k++)
         if (ls_is(ls_in(g, n, k)) && way_of(s, ls_in_shape(g, n, k), f->space.rank) == NO)

@@ -10,8 +10,8 @@
  * over [B * T, ..], with the same elements in the same order. Others read views. T is that of the
  * largest value of rank 3. Returns B * T; 0: there is none, and g is as before. */
 int64_t ls_tokens_flatten(LsCtx *cx, LsGraph *g, const LsTarget *t);
-/* Sets samples, tokens, tiles and ends of the region, of these rows in all: as many tiles as o says,
- * or as there are rows at which all sums over rows can go on. False: no two. */
+/* Sets samples, tokens, tiles and ends of the region, of these rows in all: as many tiles as o
+ * says, or as there are rows at which all sums over rows can go on. False: no two. */
 bool ls_tokens_choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o, int64_t rows);
 
 #endif

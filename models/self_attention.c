@@ -1,5 +1,5 @@
-/* models/attention.c -- the attention of transformers between its projections (Vaswani et al. 2017),
- * in the operators that exporters write. */
+/* models/self_attention.c -- the attention of transformers between its projections (Vaswani et al.
+ * 2017), in the operators that exporters write. */
 #include "models/layers.h"
 
 #include <math.h>
