@@ -76,6 +76,9 @@ for budget in min 60%; do
     "${PYTHON:-python3}" "$judge" tiled.graph.json tiled.plan.json >said 2>&1 \
         || fail "the judge refuses a plan in parts at $budget"
 done
+# Strategies for values in parts go by passes: statistics of batch norms are between them.
+passes=$(grep -o '"pass": *[0-9]*' tiled.graph.json | sort -u | wc -l)
+[ "$passes" -ge 4 ] || fail "the graph has $passes passes"
 
 # ---- what is refused ----
 refused() {
