@@ -294,7 +294,8 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
         || !ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, NULL, 0,
                         &n->none, NULL, &score, e))
         return false;
-    *loss = score.loss;
+    if (loss != NULL)
+        *loss = score.loss;
     return true;
 }
 
