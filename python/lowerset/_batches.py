@@ -14,11 +14,15 @@ from ._arrays import as_numpy
 _TARGETS = ("label", "labels", "target", "targets", "y")
 
 
+def is_array(value) -> bool:
+    """Whether this is an array of some library."""
+    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
 def several(value) -> bool:
     """Whether this is a tuple or list of arrays, and not one array written as lists of numbers."""
     return isinstance(value, tuple) or isinstance(value, list) and bool(value) and all(
-        isinstance(v, (tuple, Mapping)) or hasattr(v, "__array__") or hasattr(v, "__dlpack__")
-        for v in value)
+        isinstance(v, (tuple, Mapping)) or is_array(v) for v in value)
 
 
 def _put(found: dict, names: Sequence[str], values, what: str) -> None:

@@ -52,8 +52,13 @@ class Exported:
         """What compile, plan and check need beside the file."""
         options = ["--bn-var", "torch"]
         for name in self.frozen:
-            options += ["--freeze", name]
+            options += ["--freeze", exactly(name)]
         return options
+
+
+def exactly(name: str) -> str:
+    """The pattern of an option that takes globs, for one name."""
+    return re.sub(r"([][*?\\])", r"\\\1", name)
 
 
 # ---- example inputs ----

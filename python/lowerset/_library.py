@@ -17,8 +17,6 @@ import numpy as np
 from ._arrays import as_input, as_numpy
 from .errors import LowersetError, ModelError, UsageError, error_of
 
-ALIGN = 64      # of state and arena, bytes
-
 _ROLES = ("input", "parameter", "frozen", "statistic", "moment", "average", "sum", "target",
           "output")
 _KINDS = ("real", "i8", "i4", "?", "u1", "u2")  # the last one: bits of a bfloat16
@@ -56,10 +54,10 @@ class Tensor:
                    bool(t.channels_last))
 
 
-def _room(size: int) -> np.ndarray:
-    """`size` bytes at a multiple of ALIGN."""
-    whole = np.empty(size + ALIGN, np.uint8)
-    start = -whole.ctypes.data % ALIGN
+def _room(size: int, align: int) -> np.ndarray:
+    """`size` bytes at a multiple of `align`."""
+    whole = np.empty(size + align, np.uint8)
+    start = -whole.ctypes.data % align
     return whole[start:start + size]
 
 
@@ -73,10 +71,9 @@ class Net:
     Two instances share nothing. An instance runs one call at a time.
 
     inputs (targets behind them), outputs, state: tables of Tensor; batch: samples of a full update;
-    batch_least: the fewest that an update takes; private: whether updates are (--dp), which take
-    all data, of any number of samples, and draw their batch from them; on_gpu: whether it computes
-    on
-    a GPU, where tensors of torch may lie, too.
+    batch_least: the fewest that an update takes; rate: what --lr or the optimizer has as the rate;
+    private: whether updates are (--dp), which take all data, of any number of samples, and draw
+    their batch from them; on_gpu: whether it computes on a GPU, where tensors of torch may lie, too.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, prefix: str = "net",
@@ -96,12 +93,14 @@ class Net:
         self.batch: int = self._call("batch")
         self.batch_least: int = self._call("batch_least")
         self.plan_hash: str = self._call("plan_hash").decode()
-        self.private = "spent" in self._function
+        self.rate: float = self._call("rate")
+        self.private = bool(self._call("private"))
         threads = threads or len(os.sched_getaffinity(0))
         self.on_gpu = bool(self._call("on_gpu"))
         state, arena = ((0, 0) if self.on_gpu       # it takes its memory there itself
                         else (self._call("state_bytes"), self._call("arena_bytes")))
-        self._state, self._arena = _room(state), _room(arena)
+        align = self._call("align")
+        self._state, self._arena = _room(state, align), _room(arena, align)
         self._self = self._call("open", self._state.ctypes.data, self._state.size,
                                 self._arena.ctypes.data, self._arena.size, threads, seed,
                                 self._error)
@@ -117,7 +116,8 @@ class Net:
         loss, number = ctypes.POINTER(ctypes.c_double), ctypes.c_int
         self._function = {}
         for name, result, takes in (
-                ("state_bytes", size, ()), ("arena_bytes", size, ()), ("batch", i64, ()),
+                ("state_bytes", size, ()), ("arena_bytes", size, ()), ("align", size, ()),
+                ("batch", i64, ()), ("rate", ctypes.c_double, ()), ("private", number, ()),
                 ("batch_least", i64, ()), ("micro_batch", i64, ()),
                 ("plan_hash", ctypes.c_char_p, ()),
                 ("real_bytes", number, ()), ("on_gpu", number, ()),
@@ -319,7 +319,7 @@ class Net:
         self._must("save", os.fsencode(path))
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Goes on from a checkpoint, bit for bit. After an error the state is undefined."""
+        """Goes on from a checkpoint, bit for bit. One that is refused changes nothing."""
         self._must("load", os.fsencode(path))
 
     def close(self) -> None:
