@@ -13,6 +13,8 @@ set -eu
 "$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=9 --context=4 --batch=0 -o gpt.onnx \
     >said
 
+"$lowerset" model autoencoder --size=8 --width=2 --depth=4 --batch=0 -o autoencoder.onnx >said
+
 # shown KIND ARCHIVE.npz: KIND.NAME, which `calls show` wrote, end with the bytes of KIND/NAME
 cat >shown.py <<'END'
 import glob, struct, sys, zipfile
@@ -61,6 +63,9 @@ shown_alike
 alike mlp 24 --batch 4 --precision f64 --optimizer sgd --store-gradients
 shown_alike
 alike cnn 24 --batch 4 --dp clip=1,noise=0.5,delta=1e-3,expected-batch=9 --optimizer adam
+alike autoencoder 24 --batch 8 --loss mse:x_hat,huber:z@delta=0.5@2 --optimizer adam \
+    --store-gradients
+shown_alike
 alike gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion --store-gradients
 shown_alike
 alike gpt 16 --batch 4 --precision bf16 --budget 60% --store-gradients
