@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._arrays import as_input, as_numpy
+from ._arrays import Array, as_input, as_numpy
 from .errors import LowersetError, ModelError, UsageError, error_of
 
 _ROLES = ("input", "parameter", "frozen", "statistic", "moment", "average", "sum", "target",
@@ -169,14 +169,14 @@ class Net:
     # ---- runs ----
 
     def _take(self, arrays: Sequence | Mapping,
-              optional: frozenset[str] = frozenset()) -> tuple[list[np.ndarray | None], int]:
+              optional: frozenset[str] = frozenset()) -> tuple[list[Array | None], int]:
         """Arrays of all inputs, and their samples. optional: roles of inputs that may lack."""
         if isinstance(arrays, Mapping):
             arrays = [arrays.get(t.name) for t in self.inputs]
         if len(arrays) != len(self.inputs):
             raise ValueError(f"there are {len(arrays)} arrays for {len(self.inputs)} inputs "
                              f"({', '.join(t.name for t in self.inputs)})")
-        taken: list[np.ndarray | None] = []
+        taken: list[Array | None] = []
         first = None
         for array, t in zip(arrays, self.inputs):
             if array is None:
@@ -186,17 +186,18 @@ class Net:
                 continue
             if not t.shape:     # a number
                 array = as_numpy(array, t.name).reshape(-1)
-            taken.append(as_input(array, t.name, t.dtype, t.shape[1:], self.on_gpu))
+            one = as_input(array, t.name, t.dtype, t.shape[1:], self.on_gpu)
+            taken.append(one)
             each = self.rows_of_sample(t)
             if each == 0:       # without samples
-                if len(taken[-1]) != (*t.shape, 1)[0]:
+                if len(one) != (*t.shape, 1)[0]:
                     raise ValueError(f"'{t.name}' takes {list(t.shape)}, and the array is "
-                                     f"{list(taken[-1].shape)}")
+                                     f"{[len(one), *t.shape[1:]]}")
                 continue
-            if len(taken[-1]) % each != 0:
+            if len(one) % each != 0:
                 raise ValueError(f"'{t.name}' takes {each} rows for each sample, and the array has "
-                                 f"{len(taken[-1])}")
-            samples = len(taken[-1]) // each
+                                 f"{len(one)}")
+            samples = len(one) // each
             first = first or (t.name, samples)
             if samples != first[1]:
                 raise ValueError(f"'{t.name}' has {samples} samples, and '{first[0]}' has "
@@ -210,7 +211,7 @@ class Net:
         samples and tokens are one axis [N * T, C]; 0 if that axis has no samples."""
         return t.shape[0] // self._slice if t.shape and t.shape[0] % self._slice == 0 else 0
 
-    def _point(self, taken: Sequence[np.ndarray | None]):
+    def _point(self, taken: Sequence[Array | None]):
         """Their addresses. Their memory must live until the call is over."""
         return self._pointers(*[None if a is None else a.__array_interface__["data"][0]
                                 for a in taken])
@@ -327,7 +328,8 @@ class Net:
         with self._busy:
             if self._self is not None:
                 self._call("close", self._self)
-            self._self = self._state = self._arena = None
+            self._self = None
+            self._state = self._arena = np.empty(0, np.uint8)
 
     def __enter__(self) -> Net:
         return self

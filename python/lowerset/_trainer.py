@@ -18,9 +18,11 @@ from .errors import ModelError, UnsupportedError, UsageError
 
 # Options of compile that plan does not take.
 _ONLY_COMPILE = ("bf16_sums", "cc", "march", "nvcc", "opt")
-# What the trainer sets itself.
+# What the trainer sets itself, and what prints.
+_PRINTED = "lowerset.compile has it, and python -m lowerset compile"
 _OWN = {"emit": "a trainer is a library", "prefix": "a trainer is a library",
         "output": "give folder='DIR' to keep what compile writes",
+        "dry_run": _PRINTED, "dump": _PRINTED, "json": "t.plan is the report",
         "schedule": "give t.fit(lr=function of the update), or t.step(x, y, lr=rate)"}
 
 
@@ -288,7 +290,7 @@ def trainer(model, example_inputs=None, *, loss=None, optimizer=None,
     model: a torch.nn.Module, trained in the form that it is in (each norm and dropout in its own
         mode, parameters with requires_grad=False left as they are); or the path of an ONNX file
     example_inputs: of a module: a tensor [samples, ...], a tuple of forward's arguments, or a dict
-        by their names
+        by their names; of a file its inputs likewise, for the size of a batch alone
     loss: a name as --loss takes it ("ce", "mse", ...; default "ce"), a loss module of torch, or a
         function (output, target) -> scalar, which needs example_target
     optimizer: a spec as --optimizer takes it ("adamw:wd=0.01"; default "sgd:momentum=0.9"), or a
@@ -309,12 +311,13 @@ def trainer(model, example_inputs=None, *, loss=None, optimizer=None,
     Raises LowersetError if the compiler refuses the network, the budget or an option, or if the
     library's loss is not the module's; ValueError for losses and optimizers that it cannot have.
     """
-    temporary = None
+    temporary, net = None, None
     if folder is None:
         temporary = tempfile.TemporaryDirectory(prefix="lowerset-")
+        place = temporary.name
     else:
-        os.makedirs(folder, exist_ok=True)
-    place, net = temporary.name if temporary else os.fspath(folder), None
+        place = os.fspath(folder)
+        os.makedirs(place, exist_ok=True)
     try:
         words = _optimizer_words(optimizer)
         loss_words, function = _loss_arguments(loss)
@@ -328,7 +331,7 @@ def trainer(model, example_inputs=None, *, loss=None, optimizer=None,
             made.must_know(net, "lora" in options or "adapter" in options)
         t = Trainer(net, made.inputs, plan=_plan_of(made.path, words),
                     rate=_rate(lr, optimizer, net),
-                    names=made.names, counters=made.counters, torch=made.module is not None,
+                    names=made.names or None, counters=made.counters, torch=made.module is not None,
                     folder=temporary)
         if made.module is not None:
             # The module lacks an adapter's values, and has other ones than codes stand for.
@@ -355,13 +358,17 @@ class _Source:
 
     def __init__(self, model, example, place: str, batch: int | None, function, example_target,
                  exporter: str | None, optimizer):
-        self.module, self.names, self.counters = None, None, None
+        self.module, self.counters = None, None
+        self.names: Mapping[str, str] = {}
         if isinstance(model, (str, os.PathLike)):
             self.path = os.fspath(model)
             if function is not None:
                 raise TypeError("a function as the loss is exported with a module, but the model "
                                 "is a file: give the loss as a name, or \"graph\"")
+            if exporter is not None:
+                raise TypeError(f"exporter={exporter!r} is for a module, but the model is a file")
             self.inputs = None
+            batch = batch or _samples_of(example)
             self.words = ["--batch", str(batch)] if batch else []
             return
         import torch
@@ -379,8 +386,8 @@ class _Source:
         self.counters = _counters(model)
         if hasattr(optimizer, "param_groups"):
             from ._from_torch import undecayed, untrained
-            left = {made.names.get(k) for k in untrained(model, optimizer)} - {None}
-            spared = {made.names.get(k) for k in undecayed(model, optimizer)} - {None}
+            left, spared = ({made.names[k] for k in names if k in made.names}
+                            for names in (untrained(model, optimizer), undecayed(model, optimizer)))
             for name in sorted(left - set(made.frozen)):
                 self.words += ["--freeze", exactly(name)]
             for name in sorted(spared - left - set(made.frozen)):
@@ -399,6 +406,17 @@ class _Source:
                                 "called so", node=strange[0],
                                 hint="the exporter renamed it, or it is a constant of the module's:"
                                 " freeze= it, or make it a buffer")
+
+
+def _samples_of(example) -> int | None:
+    """Samples of an example of a file's inputs, if there is one."""
+    if example_inputs_missing(example):
+        return None
+    if isinstance(example, Mapping):
+        example = next(iter(example.values()))
+    elif _batches.several(example):
+        example = example[0]
+    return len(as_numpy(example, "example_inputs"))
 
 
 def example_inputs_missing(example) -> bool:

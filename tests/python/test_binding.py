@@ -367,6 +367,9 @@ class Loops(unittest.TestCase):
     def test_an_iterator_ends(self):
         with trainer() as t:
             x, y = data(t)
+            with self.assertRaisesRegex(ValueError, "val is an iterator"):
+                t.fit([(x, y)], epochs=2, val=iter([(x, y)]))
+            self.assertEqual(t.updates, 0)
             t.fit(iter([(x, y)]))
             with self.assertRaisesRegex(ValueError, "iterator"):
                 t.fit(iter([(x, y)]), epochs=2)
@@ -386,6 +389,14 @@ class Loops(unittest.TestCase):
                 t.fit([(x[:4], y[:4])])
             with self.assertRaisesRegex(ValueError, "do not make up"):
                 t.fit([(x[:3], y[:3])] * 4)
+
+
+    def test_a_batch_is_as_large_as_the_example(self):
+        with trainer() as t:
+            x, _ = data(t, 5)
+        for example in (x, (x,), {"x": x}):
+            with lowerset.trainer(mlp(), example, **FAST) as t:
+                self.assertEqual(t.batch, 5)
 
 
 class Weights(unittest.TestCase):
@@ -491,6 +502,11 @@ class Options(unittest.TestCase):
         with self.assertRaisesRegex(lowerset.UsageError, "not for a trainer") as e:
             trainer(schedule="cosine")
         self.assertIn("t.fit", e.exception.hint)
+        for option in ({"dry_run": True}, {"json": True}, {"dump": "fuse"}):
+            with self.assertRaisesRegex(lowerset.UsageError, "not for a trainer"):
+                trainer(**option)
+        with self.assertRaisesRegex(TypeError, "exporter='dynamo' is for a module"):
+            trainer(exporter="dynamo")
         with self.assertRaisesRegex(TypeError, "the model is a file"):
             trainer(loss=lambda a, b: a)
 
