@@ -136,8 +136,8 @@ def fit(t, loader: Iterable, epochs: int, val, lr, progress) -> list[dict]:
                          "DataLoader, or an object whose __iter__ begins anew")
     if epochs > 1 and val is not None and not isinstance(val, (tuple, Mapping)) \
             and iter(val) is val:
-        raise ValueError("val is an iterator, which ends after one epoch: give a list, a DataLoader, "
-                         "or one batch (x, y)")
+        raise ValueError("val is an iterator, which ends after one epoch: give a list, a "
+                         "DataLoader, or one batch (x, y)")
     if t.net.private:
         raise ValueError("updates of private training draw their samples from all data: call "
                          "t.step(x, y) with all of them, once for each update")

@@ -73,7 +73,8 @@ class Net:
     inputs (targets behind them), outputs, state: tables of Tensor; batch: samples of a full update;
     batch_least: the fewest that an update takes; rate: what --lr or the optimizer has as the rate;
     private: whether updates are (--dp), which take all data, of any number of samples, and draw
-    their batch from them; on_gpu: whether it computes on a GPU, where tensors of torch may lie, too.
+    their batch from them; on_gpu: whether it computes on a GPU, where tensors of torch may lie,
+    too.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, prefix: str = "net",

@@ -92,8 +92,8 @@ grep -q '^net_step$' symbols && ! grep -qv '^net_' symbols || fail "symbols: $(c
 case $flags in
 *sanitize*) ;;
 *) nm -D --undefined-only lib/libnet.so | sed 's/.* //; s/@.*//' >taken
-   ! grep -x '_*exit\|_Exit\|quick_exit\|abort\|signal\|sigaction\|printf\|puts\|perror' taken >said \
-       || fail "a library calls $(cat said)" ;;
+   ! grep -x '_*exit\|_Exit\|quick_exit\|abort\|signal\|sigaction\|printf\|puts\|perror' \
+       taken >said || fail "a library calls $(cat said)" ;;
 esac
 nm -D --defined-only lib/libnet.so | awk '{ print $3 }' | sort >shared
 sort symbols | cmp -s - shared || fail "the shared library has other symbols: $(cat shared)"

@@ -1,6 +1,6 @@
 /* tests/whole/library_client.h -- what programs around a library with the prefix `net` have in
- * common: samples, and a run over them in guarded memory. CLASSES in the environment: labels are below it, else below
- * 5. */
+ * common: samples, and a run over them in guarded memory. CLASSES in the environment: labels are
+ * below it, else below 5. */
 #ifndef LS_TESTS_WHOLE_LIBRARY_CLIENT_H
 #define LS_TESTS_WHOLE_LIBRARY_CLIENT_H
 
