@@ -146,6 +146,15 @@ class Step(unittest.TestCase):
             for name, value in t.state_dict().items():
                 np.testing.assert_array_equal(value, other.state_dict()[name])
 
+    def test_a_rate_is_finite(self):
+        with trainer() as t:
+            before = t.state_dict()
+            for rate in (-0.1, float("nan"), float("inf")):
+                with self.assertRaisesRegex(lowerset.UsageError, "the rate is"):
+                    t.step(*data(t), lr=rate)
+            for name, value in t.state_dict().items():
+                np.testing.assert_array_equal(value, before[name])
+
     def test_two_nets_share_nothing(self):
         with trainer() as a, trainer(optimizer="adamw", batch=4) as b, trainer() as alone:
             x, y = data(a)

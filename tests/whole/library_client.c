@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "library_client.h"
 
+#include <math.h>
 #include <pthread.h>
 
 static void train(char **arg)
@@ -97,6 +98,11 @@ static void check(void)
     if (net_step(r.it, in, NET_BATCH + 1, 0.01, &loss, &e) != NET_E_DATA
         || net_step(r.it, in, NET_BATCH_LEAST - 1, 0.01, &loss, NULL) != NET_E_DATA)
         exit((fprintf(stderr, "a wrong number of samples is taken\n"), 1));
+    const double wrong[] = {-1e-9, NAN, INFINITY, 1e300};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
+        if (net_step(r.it, in, NET_BATCH_LEAST, wrong[k], &loss, &e) != NET_E_CALL
+            || strstr(e.text, "the rate is") == NULL || net_updates(r.it) != 1)
+            exit((fprintf(stderr, "the rate %g is taken\n", wrong[k]), 1));
     net_tensor t;
     if (net_state(r.it, NET_TENSORS, &t) != NET_E_CALL || net_state(r.it, 0, &t) != 0
         || (const char *)t.data < state || (const char *)t.data >= state + NET_STATE_BYTES)
