@@ -28,9 +28,10 @@ root debian12 bookworm http://deb.debian.org/debian $scripts/bookworm
 keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
 if [ ! -f $keyring ]; then
     keyring=$folder/keyring$keyring
-    deb=https://archive.ubuntu.com/ubuntu/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb
-    [ -f "$keyring" ] || { curl -sSf -o "$folder/keyring.deb" $deb \
-        && dpkg-deb -x "$folder/keyring.deb" "$folder/keyring"; } 2>"$said" || fail "$keyring"
+    pool=https://archive.ubuntu.com/ubuntu/pool/main/u/ubuntu-keyring
+    deb=$pool/ubuntu-keyring_2023.11.28.1_all.deb
+    [ -f "$keyring" ] || { curl -sSf -o "$folder/keyring.deb" $deb && dpkg-deb -x \
+        "$folder/keyring.deb" "$folder/keyring"; } 2>"$said" || fail "$keyring"
 fi
 root ubuntu2404 noble http://archive.ubuntu.com/ubuntu $scripts/gutsy --components=main,universe \
     --keyring="$keyring"
