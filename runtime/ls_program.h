@@ -399,6 +399,7 @@ typedef struct LsAccelerator {
     const struct LsDeviceKind *kind;    /* NULL: the host runs them */
     const void *program;        /* data for that kind of device: LsCudaProgram */
     const struct LsDeviceRanks *ranks;  /* NULL: a program for one process */
+    bool silent;                /* the program is a library: the device prints no notes */
 } LsAccelerator;
 
 typedef struct LsProgram {

@@ -9,14 +9,27 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a library has no function for. */
+/* Options that change what a program does around its updates, and a library has no function for.
+ * The first one that was given, in words; NULL: none. */
 static const char *lacking(const LsJob *job)
 {
     const LsOptions *o = job->options;
-    return ls_options_stages(o) > 1              ? "--stages"
-           : o->ranks.count != 0                 ? "--ranks"
-           : job->pipeline.ensemble.members > 0  ? "--ensemble"
-                                                 : NULL;
+    const char *schedule = o->update.schedule;
+    const struct { bool given; const char *words; } option[] = {
+        {ls_options_stages(o) > 1, "does not do --stages yet; a program does"},
+        {o->ranks.count != 0, "does not do --ranks yet; a program does"},
+        {job->pipeline.ensemble.members > 0, "does not do --ensemble yet; a program does"},
+        {schedule != NULL && strcmp(schedule, "constant") != 0,
+         "has no --schedule: its caller gives every step a rate"},
+        {job->pipeline.grads.mode != LS_GRADS_MEAN,
+         "gives no gradients of single samples (--grads); a program's --dump does"},
+        {o->trained.merge, "exports no model, which --merge is for; a program of the same options "
+                           "does, from the library's checkpoint (--resume FILE --export MODEL)"},
+    };
+    for (size_t k = 0; k < sizeof option / sizeof *option; k++)
+        if (option[k].given)
+            return option[k].words;
+    return NULL;
 }
 
 int ls_library_check(const LsJob *job)
@@ -27,8 +40,7 @@ int ls_library_check(const LsJob *job)
                 "lowerset: --prefix: '%s' does not begin a C name: letters, digits and _ do\n",
                 prefix);
     else if (what != NULL)
-        fprintf(stderr, "lowerset: a library (--emit=lib) does not do %s yet; a program does\n",
-                what);
+        fprintf(stderr, "lowerset: a library (--emit=lib) %s\n", what);
     else
         return 0;
     return LS_EXIT_USAGE;

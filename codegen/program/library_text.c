@@ -77,11 +77,14 @@ static const char types[] =
     "/* The macros above as functions. */\n"
     "size_t %P_state_bytes(void);\n"
     "size_t %P_arena_bytes(void);\n"
+    "size_t %P_align(void);\n"
     "int64_t %P_batch(void);\n"
     "int64_t %P_batch_least(void);\n"
     "int64_t %P_micro_batch(void);\n"
     "int %P_real_bytes(void);\n"
     "int %P_on_gpu(void);\n"
+    "int %P_private(void);\n"
+    "double %P_rate(void);\n"
     "int %P_inputs(void);\n"
     "int %P_outputs(void);\n"
     "int %P_tensors(void);\n"
@@ -111,7 +114,7 @@ static const char types[] =
     "    %P_parallel_for parallel_for, void *context, uint64_t seed, %P_error *error);\n"
     "void %P_close(%P *self);\n"
     "\n"
-    "/* The functions below return 0, or the error's number. error may be NULL.\n"
+    "/* The functions below return 0, or the error's number. error and loss may be NULL.\n"
     " *\n"
     " * One update. input: an array for each of the %U_INPUTS inputs, in the order of "
     "%P_input, rows\n"
@@ -204,11 +207,14 @@ static const char functions[] =
     "\n"
     "size_t %P_state_bytes(void) { return %U_STATE_BYTES; }\n"
     "size_t %P_arena_bytes(void) { return %U_ARENA_BYTES; }\n"
+    "size_t %P_align(void) { return %U_ALIGN; }\n"
     "int64_t %P_batch(void) { return %U_BATCH; }\n"
     "int64_t %P_batch_least(void) { return %U_BATCH_LEAST; }\n"
     "int64_t %P_micro_batch(void) { return %U_MICRO_BATCH; }\n"
     "int %P_real_bytes(void) { return %U_REAL_BYTES; }\n"
     "int %P_on_gpu(void) { return %U_ON_GPU; }\n"
+    "int %P_private(void) { return %U_PRIVATE; }\n"
+    "double %P_rate(void) { return %U_RATE; }\n"
     "int %P_inputs(void) { return %U_INPUTS; }\n"
     "int %P_outputs(void) { return %U_OUTPUTS; }\n"
     "int %P_tensors(void) { return %U_TENSORS; }\n"
@@ -369,6 +375,8 @@ void ls_library_print_header(const LsCode *c, const char *prefix, FILE *to)
     define(to, prefix, "INPUTS", g->ninput);
     define(to, prefix, "OUTPUTS", c->eval.problem != NULL ? c->eval.problem->g->noutput : 0);
     define(to, prefix, "TENSORS", c->addresses->nstate);
+    print(to, "/* of --lr, else the optimizer's own */\n#define %U_RATE", prefix);
+    fprintf(to, " %.17g\n", c->default_lr);
     print(to, "#define %U_PLAN_HASH", prefix);
     fprintf(to, " \"%s\"\n", c->plan_hash);
     print(to, types, prefix);

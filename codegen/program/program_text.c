@@ -346,7 +346,7 @@ static void print_program(const Text *x, LsEmit *e)
     ls_emit_line(e, ".bytes.mapped = %" PRId64 ",", c->addresses->mapped_bytes);
     ls_emit_line(e, ".bytes.arena = %" PRId64 ", .bytes.constants = %u,", arena_bytes(x),
                  c->addresses->nconst);
-    ls_emit_line(e, ".about.overhead = %.6f, .napplied = %u, .defaults.lr = %g,", overhead(c),
+    ls_emit_line(e, ".about.overhead = %.6f, .napplied = %u, .defaults.lr = %.17g,", overhead(c),
                  ls_applied(x->g), c->default_lr);
     print_predicted(&c->predicted, e);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
@@ -385,8 +385,8 @@ static void print_program(const Text *x, LsEmit *e)
     if (c->adapters != NULL)
         ls_adapter_tables_entry(c, e);
     if (c->target->kind == LS_TARGET_CUDA)
-        ls_emit_line(e, ".accelerator = {&ls_cuda_device, &cuda, %s},",
-                     c->ranks != NULL ? "&ls_cuda_ranks" : "NULL");
+        ls_emit_line(e, ".accelerator = {&ls_cuda_device, &cuda, %s, %s},",
+                     c->ranks != NULL ? "&ls_cuda_ranks" : "NULL", c->library ? "true" : "false");
     ls_emit_line(e, "};");
 }
 

@@ -4,6 +4,7 @@ have the right type and lie as C has them."""
 from __future__ import annotations
 
 import sys
+from typing import Union
 
 import numpy as np
 
@@ -87,6 +88,9 @@ class OnGpu:
         return {"data": (self.tensor.data_ptr(), True)}
 
 
+Array = Union[np.ndarray, OnGpu]
+
+
 def _on_gpu(value, dtype: np.dtype, row: tuple[int, ...]) -> bool:
     """A tensor that a library for GPUs reads where it is; any other one is checked on the host."""
     return (is_torch(value) and value.is_cuda and tuple(value.shape[1:]) == row and len(value) > 0
@@ -94,7 +98,7 @@ def _on_gpu(value, dtype: np.dtype, row: tuple[int, ...]) -> bool:
 
 
 def as_input(value, name: str, dtype: np.dtype, row: tuple[int, ...],
-             gpu: bool = False) -> np.ndarray | OnGpu:
+             gpu: bool = False) -> Array:
     """The array of an input: C-contiguous, [samples, *row] of `dtype`, without a copy if it is so.
     gpu: it may be a tensor of torch on a GPU, and stays there.
 

@@ -14,11 +14,15 @@ from ._arrays import as_numpy
 _TARGETS = ("label", "labels", "target", "targets", "y")
 
 
+def is_array(value) -> bool:
+    """Whether this is an array of some library."""
+    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
 def several(value) -> bool:
     """Whether this is a tuple or list of arrays, and not one array written as lists of numbers."""
     return isinstance(value, tuple) or isinstance(value, list) and bool(value) and all(
-        isinstance(v, (tuple, Mapping)) or hasattr(v, "__array__") or hasattr(v, "__dlpack__")
-        for v in value)
+        isinstance(v, (tuple, Mapping)) or is_array(v) for v in value)
 
 
 def _put(found: dict, names: Sequence[str], values, what: str) -> None:
@@ -98,7 +102,7 @@ def _joined(held: list[dict]) -> dict:
 
 
 def mean_loss(evaluate: Callable[[dict], float], batches: Iterable[dict]) -> float:
-    total = count = 0
+    total, count = 0.0, 0
     for batch in batches:
         n = samples(batch)
         total, count = total + n * evaluate(batch), count + n
@@ -130,6 +134,10 @@ def fit(t, loader: Iterable, epochs: int, val, lr, progress) -> list[dict]:
     if iter(loader) is loader and epochs > 1:
         raise ValueError("the loader is an iterator, which ends after one epoch: give a list, a "
                          "DataLoader, or an object whose __iter__ begins anew")
+    if epochs > 1 and val is not None and not isinstance(val, (tuple, Mapping)) \
+            and iter(val) is val:
+        raise ValueError("val is an iterator, which ends after one epoch: give a list, a "
+                         "DataLoader, or one batch (x, y)")
     if t.net.private:
         raise ValueError("updates of private training draw their samples from all data: call "
                          "t.step(x, y) with all of them, once for each update")
@@ -138,7 +146,7 @@ def fit(t, loader: Iterable, epochs: int, val, lr, progress) -> list[dict]:
     history = []
     for epoch in range(1, epochs + 1):
         begun, total, count = time.monotonic(), 0.0, 0
-        at = {"epoch": epoch, "epochs": epochs, "of": _length(loader), "batch": 0}
+        at: dict = {"epoch": epoch, "epochs": epochs, "of": _length(loader), "batch": 0}
         batches = full((t._order(b) for b in loader), t.net.batch_least, t.batch)
         for at["batch"], batch in enumerate(batches, 1):
             n = samples(batch)

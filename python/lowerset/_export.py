@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ._arrays import as_numpy, is_torch
 from ._program import run
@@ -52,8 +53,13 @@ class Exported:
         """What compile, plan and check need beside the file."""
         options = ["--bn-var", "torch"]
         for name in self.frozen:
-            options += ["--freeze", name]
+            options += ["--freeze", exactly(name)]
         return options
+
+
+def exactly(name: str) -> str:
+    """The pattern of an option that takes globs, for one name."""
+    return re.sub(r"([][*?\\])", r"\\\1", name)
 
 
 # ---- example inputs ----
@@ -136,7 +142,8 @@ class _Shell:
             self.outputs = list(flat)
             return tuple(flat.values())
 
-        shape = type(kind.__name__, (kind,), {"forward": forward, "__module__": kind.__module__})
+        shape: Any = type(kind.__name__, (kind,),
+                          {"forward": forward, "__module__": kind.__module__})
         self.module = shape.__new__(shape)
         self.module.__dict__.update(module.__dict__)
         self.module.__dict__.pop("forward", None)
@@ -297,7 +304,7 @@ def _first_line(e: BaseException) -> str:
 def _try_exporters(shell: _Shell, named: dict, path: str, batch: int, large: bool,
                    exporters: Sequence[str]) -> tuple[str, bool, tuple[str, ...]]:
     """The first way that works: which one, whether for any batch, and what did not work."""
-    failed = []
+    failed: list[str] = []
     for exporter in exporters:
         for any_batch in (True, False):
             samples = max(2, len(next(iter(named.values())))) if any_batch else batch

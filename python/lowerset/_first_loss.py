@@ -141,7 +141,7 @@ def _loss(loss, out, y: dict) -> float | None:
     else:
         name = loss or "ce"
         function = names.get(name)
-    if function is None:
+    if function is None or target is None:
         return None
     if name in ("ce", "nll", "CrossEntropyLoss", "NLLLoss"):
         axis = _class_axis(first, tuple(target.shape[1:]))

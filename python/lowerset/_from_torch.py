@@ -128,16 +128,18 @@ _OPTIMIZERS = {"SGD": ("sgd", _sgd), "Adam": ("adam", _adam), "AdamW": ("adamw",
 
 
 def _one_group(optimizer) -> dict:
-    groups = optimizer.param_groups
-    first = {k: v for k, v in groups[0].items() if k != "params"}
-    for group in groups[1:]:
-        for key, value in first.items():
-            if group.get(key) != value:
+    """The settings of all groups of parameters. Some groups may be without weight decay."""
+    groups = [{k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
+    common = next((g for g in groups if g["weight_decay"]), groups[0])
+    for group in groups:
+        for key, value in common.items():
+            spared = key == "weight_decay" and not group[key]
+            if group.get(key) != value and not spared:
                 raise ValueError(f"the optimizer's groups of parameters differ in {key} ({value} "
-                                 f"and {group.get(key)}), and the program has one setting for all; "
-                                 "no_decay='GLOB' leaves parameters out of weight decay, freeze="
-                                 "'GLOB' out of training")
-    return first
+                                 f"and {group.get(key)}), and the program has one setting for all, "
+                                 "but for groups without weight decay; freeze='GLOB' leaves "
+                                 "parameters out of training")
+    return common
 
 
 def optimizer_options(optimizer) -> Options:
@@ -167,7 +169,20 @@ def optimizer_options(optimizer) -> Options:
     return options
 
 
+def _names(module, tensors: set[int]) -> set[str]:
+    return {k for k, p in module.named_parameters(remove_duplicate=False) if id(p) in tensors}
+
+
 def untrained(module, optimizer) -> set[str]:
     """Names of the module's parameters that the optimizer does not have."""
     own = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    return {k for k, p in module.named_parameters(remove_duplicate=False) if id(p) not in own}
+    return _names(module, {id(p) for p in module.parameters()} - own)
+
+
+def undecayed(module, optimizer) -> set[str]:
+    """Names of the module's parameters that are in a group without weight decay, beside groups that
+    have some."""
+    groups = optimizer.param_groups
+    if not any(g["weight_decay"] for g in groups):
+        return set()
+    return _names(module, {id(p) for g in groups if not g["weight_decay"] for p in g["params"]})

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._arrays import as_input, as_numpy
+from ._arrays import Array, as_input, as_numpy
 from .errors import LowersetError, ModelError, UsageError, error_of
-
-ALIGN = 64      # of state and arena, bytes
 
 _ROLES = ("input", "parameter", "frozen", "statistic", "moment", "average", "sum", "target",
           "output")
@@ -56,10 +54,10 @@ class Tensor:
                    bool(t.channels_last))
 
 
-def _room(size: int) -> np.ndarray:
-    """`size` bytes at a multiple of ALIGN."""
-    whole = np.empty(size + ALIGN, np.uint8)
-    start = -whole.ctypes.data % ALIGN
+def _room(size: int, align: int) -> np.ndarray:
+    """`size` bytes at a multiple of `align`."""
+    whole = np.empty(size + align, np.uint8)
+    start = -whole.ctypes.data % align
     return whole[start:start + size]
 
 
@@ -73,10 +71,10 @@ class Net:
     Two instances share nothing. An instance runs one call at a time.
 
     inputs (targets behind them), outputs, state: tables of Tensor; batch: samples of a full update;
-    batch_least: the fewest that an update takes; private: whether updates are (--dp), which take
-    all data, of any number of samples, and draw their batch from them; on_gpu: whether it computes
-    on
-    a GPU, where tensors of torch may lie, too.
+    batch_least: the fewest that an update takes; rate: what --lr or the optimizer has as the rate;
+    private: whether updates are (--dp), which take all data, of any number of samples, and draw
+    their batch from them; on_gpu: whether it computes on a GPU, where tensors of torch may lie,
+    too.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, prefix: str = "net",
@@ -96,12 +94,14 @@ class Net:
         self.batch: int = self._call("batch")
         self.batch_least: int = self._call("batch_least")
         self.plan_hash: str = self._call("plan_hash").decode()
-        self.private = "spent" in self._function
+        self.rate: float = self._call("rate")
+        self.private = bool(self._call("private"))
         threads = threads or len(os.sched_getaffinity(0))
         self.on_gpu = bool(self._call("on_gpu"))
         state, arena = ((0, 0) if self.on_gpu       # it takes its memory there itself
                         else (self._call("state_bytes"), self._call("arena_bytes")))
-        self._state, self._arena = _room(state), _room(arena)
+        align = self._call("align")
+        self._state, self._arena = _room(state, align), _room(arena, align)
         self._self = self._call("open", self._state.ctypes.data, self._state.size,
                                 self._arena.ctypes.data, self._arena.size, threads, seed,
                                 self._error)
@@ -117,7 +117,8 @@ class Net:
         loss, number = ctypes.POINTER(ctypes.c_double), ctypes.c_int
         self._function = {}
         for name, result, takes in (
-                ("state_bytes", size, ()), ("arena_bytes", size, ()), ("batch", i64, ()),
+                ("state_bytes", size, ()), ("arena_bytes", size, ()), ("align", size, ()),
+                ("batch", i64, ()), ("rate", ctypes.c_double, ()), ("private", number, ()),
                 ("batch_least", i64, ()), ("micro_batch", i64, ()),
                 ("plan_hash", ctypes.c_char_p, ()),
                 ("real_bytes", number, ()), ("on_gpu", number, ()),
@@ -169,14 +170,14 @@ class Net:
     # ---- runs ----
 
     def _take(self, arrays: Sequence | Mapping,
-              optional: frozenset[str] = frozenset()) -> tuple[list[np.ndarray | None], int]:
+              optional: frozenset[str] = frozenset()) -> tuple[list[Array | None], int]:
         """Arrays of all inputs, and their samples. optional: roles of inputs that may lack."""
         if isinstance(arrays, Mapping):
             arrays = [arrays.get(t.name) for t in self.inputs]
         if len(arrays) != len(self.inputs):
             raise ValueError(f"there are {len(arrays)} arrays for {len(self.inputs)} inputs "
                              f"({', '.join(t.name for t in self.inputs)})")
-        taken: list[np.ndarray | None] = []
+        taken: list[Array | None] = []
         first = None
         for array, t in zip(arrays, self.inputs):
             if array is None:
@@ -186,17 +187,18 @@ class Net:
                 continue
             if not t.shape:     # a number
                 array = as_numpy(array, t.name).reshape(-1)
-            taken.append(as_input(array, t.name, t.dtype, t.shape[1:], self.on_gpu))
+            one = as_input(array, t.name, t.dtype, t.shape[1:], self.on_gpu)
+            taken.append(one)
             each = self.rows_of_sample(t)
             if each == 0:       # without samples
-                if len(taken[-1]) != (*t.shape, 1)[0]:
+                if len(one) != (*t.shape, 1)[0]:
                     raise ValueError(f"'{t.name}' takes {list(t.shape)}, and the array is "
-                                     f"{list(taken[-1].shape)}")
+                                     f"{[len(one), *t.shape[1:]]}")
                 continue
-            if len(taken[-1]) % each != 0:
+            if len(one) % each != 0:
                 raise ValueError(f"'{t.name}' takes {each} rows for each sample, and the array has "
-                                 f"{len(taken[-1])}")
-            samples = len(taken[-1]) // each
+                                 f"{len(one)}")
+            samples = len(one) // each
             first = first or (t.name, samples)
             if samples != first[1]:
                 raise ValueError(f"'{t.name}' has {samples} samples, and '{first[0]}' has "
@@ -210,7 +212,7 @@ class Net:
         samples and tokens are one axis [N * T, C]; 0 if that axis has no samples."""
         return t.shape[0] // self._slice if t.shape and t.shape[0] % self._slice == 0 else 0
 
-    def _point(self, taken: Sequence[np.ndarray | None]):
+    def _point(self, taken: Sequence[Array | None]):
         """Their addresses. Their memory must live until the call is over."""
         return self._pointers(*[None if a is None else a.__array_interface__["data"][0]
                                 for a in taken])
@@ -319,7 +321,7 @@ class Net:
         self._must("save", os.fsencode(path))
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Goes on from a checkpoint, bit for bit. After an error the state is undefined."""
+        """Goes on from a checkpoint, bit for bit. One that is refused changes nothing."""
         self._must("load", os.fsencode(path))
 
     def close(self) -> None:
@@ -327,7 +329,8 @@ class Net:
         with self._busy:
             if self._self is not None:
                 self._call("close", self._self)
-            self._self = self._state = self._arena = None
+            self._self = None
+            self._state = self._arena = np.empty(0, np.uint8)
 
     def __enter__(self) -> Net:
         return self

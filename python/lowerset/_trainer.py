@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -19,9 +18,11 @@ from .errors import ModelError, UnsupportedError, UsageError
 
 # Options of compile that plan does not take.
 _ONLY_COMPILE = ("bf16_sums", "cc", "march", "nvcc", "opt")
-# What the trainer sets itself.
+# What the trainer sets itself, and what prints.
+_PRINTED = "lowerset.compile has it, and python -m lowerset compile"
 _OWN = {"emit": "a trainer is a library", "prefix": "a trainer is a library",
         "output": "give folder='DIR' to keep what compile writes",
+        "dry_run": _PRINTED, "dump": _PRINTED, "json": "t.plan is the report",
         "schedule": "give t.fit(lr=function of the update), or t.step(x, y, lr=rate)"}
 
 
@@ -33,20 +34,6 @@ def _option_words(options: Mapping) -> tuple[list[str], list[str]]:
     build = {k: v for k, v in options.items() if k in _ONLY_COMPILE}
     return (option_words(**{k: v for k, v in options.items() if k not in build}),
             option_words(**build))
-
-
-@lru_cache(maxsize=1)
-def _default_rates() -> dict[str, float]:
-    """Rates that optimizers have by default, as the program says them."""
-    text = run(["compile", "--help"])
-    return {kind: float(rate) for kind, rate in
-            re.findall(r"^ +([a-z-]+):\S*?\blr=([0-9.e-]+)", text, re.MULTILINE)}
-
-
-def default_rate(spec: str) -> float:
-    """The rate of an optimizer's spec such as "adamw:wd=0.1,lr=1e-4"."""
-    own = re.search(r"[:,]lr=([^,]+)", spec)
-    return float(own[1]) if own else _default_rates().get(spec.split(":")[0], 0.01)
 
 
 class Trainer:
@@ -129,12 +116,17 @@ class Trainer:
     def evaluate(self, data, y=None) -> float:
         """The mean loss of the evaluation form.
 
-        data: an array with y, a batch (x, y) or a dict by name, of any number of samples; or a
-        loader of batches: then the mean of their losses, each counted by its samples.
+        data: an array with y, a batch (x, y), [x, y] or a dict by name, of any number of samples;
+        or a loader of batches: then the mean of their losses, each counted by its samples.
         """
-        if y is not None or isinstance(data, (tuple, Mapping)):
+        if y is not None or isinstance(data, (tuple, Mapping)) or self._is_batch(data):
             return self.net.evaluate(self._order(data, y))
         return _batches.mean_loss(self.net.evaluate, (self._order(b) for b in data))
+
+    def _is_batch(self, data) -> bool:
+        """Whether a list is one batch, as a DataLoader gives them, and not a list of batches."""
+        return (isinstance(data, list) and 1 < len(data) == len(self.inputs) + len(self.targets)
+                and all(_batches.is_array(v) for v in data))
 
     def predict(self, x):
         """The outputs of the evaluation form for any number of samples.
@@ -264,13 +256,19 @@ def _loss_arguments(loss) -> tuple[list[str], Callable | None]:
                     "function (output, target) -> scalar")
 
 
-def _optimizer_arguments(optimizer) -> tuple[list[str], Callable[[], float]]:
-    """Options, and the rate of a step."""
+def _optimizer_words(optimizer) -> list[str]:
     if optimizer is None or isinstance(optimizer, str):
-        spec = optimizer or "sgd:momentum=0.9"
-        return ["--optimizer", spec], lambda: default_rate(spec)
+        return ["--optimizer", optimizer or "sgd:momentum=0.9"]
     from ._from_torch import optimizer_options
-    return optimizer_options(optimizer), lambda: float(optimizer.param_groups[0]["lr"])
+    return optimizer_options(optimizer)
+
+
+def _rate(lr: float | None, optimizer, net: Net) -> Callable[[], float]:
+    """The rate of steps that name none: an optimizer of torch has one that changes."""
+    if lr is None and hasattr(optimizer, "param_groups"):
+        return lambda: float(optimizer.param_groups[0]["lr"])
+    fixed = net.rate if lr is None else float(lr)
+    return lambda: fixed
 
 
 def _compiled(path: str, arguments: Sequence[str], folder: str) -> str:
@@ -292,7 +290,7 @@ def trainer(model, example_inputs=None, *, loss=None, optimizer=None,
     model: a torch.nn.Module, trained in the form that it is in (each norm and dropout in its own
         mode, parameters with requires_grad=False left as they are); or the path of an ONNX file
     example_inputs: of a module: a tensor [samples, ...], a tuple of forward's arguments, or a dict
-        by their names
+        by their names; of a file its inputs likewise, for the size of a batch alone
     loss: a name as --loss takes it ("ce", "mse", ...; default "ce"), a loss module of torch, or a
         function (output, target) -> scalar, which needs example_target
     optimizer: a spec as --optimizer takes it ("adamw:wd=0.01"; default "sgd:momentum=0.9"), or a
@@ -313,28 +311,27 @@ def trainer(model, example_inputs=None, *, loss=None, optimizer=None,
     Raises LowersetError if the compiler refuses the network, the budget or an option, or if the
     library's loss is not the module's; ValueError for losses and optimizers that it cannot have.
     """
-    temporary = None
+    temporary, net = None, None
     if folder is None:
         temporary = tempfile.TemporaryDirectory(prefix="lowerset-")
+        place = temporary.name
     else:
-        os.makedirs(folder, exist_ok=True)
-    place = temporary.name if temporary else os.fspath(folder)
+        place = os.fspath(folder)
+        os.makedirs(place, exist_ok=True)
     try:
-        words, rate = _optimizer_arguments(optimizer)
+        words = _optimizer_words(optimizer)
         loss_words, function = _loss_arguments(loss)
         more, build = _option_words(
             {"budget": budget, "precision": precision, "threads": threads, **options})
-        if lr is not None:
-            fixed = float(lr)
-            rate = lambda: fixed    # noqa: E731
         made = _Source(model, example_inputs, place, batch, function, example_target, exporter,
                        optimizer)
         words += loss_words + more + made.words
         net = Net(_compiled(made.path, words + build, place), threads=threads, seed=seed)
         if made.module is not None:
             made.must_know(net, "lora" in options or "adapter" in options)
-        t = Trainer(net, made.inputs, plan=_plan_of(made.path, words), rate=rate,
-                    names=made.names, counters=made.counters, torch=made.module is not None,
+        t = Trainer(net, made.inputs, plan=_plan_of(made.path, words),
+                    rate=_rate(lr, optimizer, net),
+                    names=made.names or None, counters=made.counters, torch=made.module is not None,
                     folder=temporary)
         if made.module is not None:
             # The module lacks an adapter's values, and has other ones than codes stand for.
@@ -344,6 +341,8 @@ def trainer(model, example_inputs=None, *, loss=None, optimizer=None,
                            {"precision": precision, "seed": seed, **options})
         return t
     except BaseException:
+        if net is not None:
+            net.close()
         if temporary:
             temporary.cleanup()
         raise
@@ -359,13 +358,17 @@ class _Source:
 
     def __init__(self, model, example, place: str, batch: int | None, function, example_target,
                  exporter: str | None, optimizer):
-        self.module, self.names, self.counters = None, None, None
+        self.module, self.counters = None, None
+        self.names: Mapping[str, str] = {}
         if isinstance(model, (str, os.PathLike)):
             self.path = os.fspath(model)
             if function is not None:
                 raise TypeError("a function as the loss is exported with a module, but the model "
                                 "is a file: give the loss as a name, or \"graph\"")
+            if exporter is not None:
+                raise TypeError(f"exporter={exporter!r} is for a module, but the model is a file")
             self.inputs = None
+            batch = batch or _samples_of(example)
             self.words = ["--batch", str(batch)] if batch else []
             return
         import torch
@@ -374,7 +377,7 @@ class _Source:
                             "path of an ONNX file")
         if example_inputs_missing(example):
             raise TypeError("a module needs example_inputs, such as the inputs of one batch")
-        from ._export import export
+        from ._export import exactly, export
         self.module = model = getattr(model, "_orig_mod", model)
         made = export(model, example, os.path.join(place, "net.onnx"), batch=batch, loss=function,
                       example_target=example_target, exporter=exporter)
@@ -382,10 +385,13 @@ class _Source:
         self.words = made.options + (["--batch", str(made.batch)] if made.any_batch else [])
         self.counters = _counters(model)
         if hasattr(optimizer, "param_groups"):
-            from ._from_torch import untrained
-            left = {made.names.get(k) for k in untrained(model, optimizer)} - {None}
+            from ._from_torch import undecayed, untrained
+            left, spared = ({made.names[k] for k in names if k in made.names}
+                            for names in (untrained(model, optimizer), undecayed(model, optimizer)))
             for name in sorted(left - set(made.frozen)):
-                self.words += ["--freeze", name]
+                self.words += ["--freeze", exactly(name)]
+            for name in sorted(spared - left - set(made.frozen)):
+                self.words += ["--no-decay", exactly(name)]
 
     def must_know(self, net: Net, adapters: bool) -> None:
         """Every tensor that is trained must be one of the module's, or of an adapter."""
@@ -400,6 +406,17 @@ class _Source:
                                 "called so", node=strange[0],
                                 hint="the exporter renamed it, or it is a constant of the module's:"
                                 " freeze= it, or make it a buffer")
+
+
+def _samples_of(example) -> int | None:
+    """Samples of an example of a file's inputs, if there is one."""
+    if example_inputs_missing(example):
+        return None
+    if isinstance(example, Mapping):
+        example = next(iter(example.values()))
+    elif _batches.several(example):
+        example = example[0]
+    return len(as_numpy(example, "example_inputs"))
 
 
 def example_inputs_missing(example) -> bool:

@@ -19,6 +19,11 @@ cudaStream_t ls_cuda_stream(const LsRun *run) { return ls_cuda_of(run->device)->
 
 const LsCudaInfo *ls_cuda_info(const LsRun *run) { return &ls_cuda_of(run->device)->info; }
 
+FILE *ls_cuda_notes(const LsRun *run)
+{
+    return run->device->p->accelerator.silent ? NULL : stderr;
+}
+
 const char *ls_cuda_node(const LsRun *run)
 {
     return run->device->at != NULL ? run->device->at->name : NULL;

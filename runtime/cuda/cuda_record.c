@@ -40,11 +40,12 @@ bool ls_cuda_record(LsDevice *d)
  * replayed in sequence, if that could be recorded. A broken device will fail again. */
 static void do_without(LsCuda *c, bool in_order)
 {
-    if (!in_order)
+    const bool silent = c->d.p->accelerator.silent;
+    if (!in_order && !silent)
         fprintf(stderr,
                 "note: steps cannot be recorded; their kernels are launched one by one: %s\n",
                 c->d.error.text);
-    else if (!c->told)
+    else if (!c->told && !silent)
         fprintf(stderr, "note: steps are replayed one after the other: %s\n", c->d.error.text);
     c->unrecordable = !in_order;
     c->told = true;
@@ -123,7 +124,7 @@ static void choose(LsCuda *c, Recording *r)
 {
     r->runs = -1;
     r->best = r->least[APART] > 0 && r->least[APART] < r->least[IN_ORDER] ? APART : IN_ORDER;
-    if (!c->told)
+    if (!c->told && !c->d.p->accelerator.silent)
         fprintf(stderr, "note: steps one after the other take %.3f ms, at the same time %.3f ms\n",
                 (double)r->least[IN_ORDER], (double)r->least[APART]);
     c->told = true;

@@ -12,7 +12,7 @@ static bool open_library(LsRun *run, const void *data, void **self, LsError *e)
     LsCublas *b = NULL;
     const LsCublasSetup setup = {.device = ls_cuda_info(run)->name,
                                  .cache = ls_plan_cache_folder(folder, sizeof folder),
-                                 .notes = stderr};
+                                 .notes = ls_cuda_notes(run)};
     (void)data;
     if (!ls_cublas_open(&b, &setup, e))
         return false;

@@ -8,6 +8,7 @@
 #include "runtime/cuda/stopwatch.h"
 
 #include <cuda_runtime_api.h>
+#include <stdio.h>
 
 typedef struct LsCudaInfo {     /* the current device */
     int device;                 /* ordinal */
@@ -22,6 +23,8 @@ cudaStream_t ls_cuda_stream(const LsRun *run);
 const LsCudaInfo *ls_cuda_info(const LsRun *run);
 /* The node of the step being issued, for messages; NULL: none. */
 const char *ls_cuda_node(const LsRun *run);
+/* Where notes go; NULL: nowhere. */
+FILE *ls_cuda_notes(const LsRun *run);
 /* The object made by LsCudaLibrary.open; NULL: the program does not use the library. */
 void *ls_cuda_library(const LsRun *run, LsCudaSlot slot);
 

@@ -13,7 +13,7 @@ static bool open_library(LsRun *run, const void *data, void **self, LsError *e)
     LsDnnRuns *r = NULL;
     const LsDnnSetup setup = {.device = ls_cuda_info(run)->device,
                               .cache = ls_plan_cache_folder(folder, sizeof folder),
-                              .notes = stderr};
+                              .notes = ls_cuda_notes(run)};
     if (!ls_dnn_runs_open(&r, &setup, e))
         return false;
     *self = r;

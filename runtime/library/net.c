@@ -269,6 +269,8 @@ bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rat
                  LsError *e)
 {
     LsTrainer *t = &n->t;
+    if (!ls_rate_is_lr(rate))
+        return ls_fail(e, LS_EXIT_USAGE, "the rate is %g; it must be at least 0, and finite", rate);
     if (!ls_net_take(n, input, samples, false, e)
         || !(ls_is_private(t->p) ? draw(n, samples, e) : ls_net_divide(n, samples, e)))
         return false;
@@ -294,7 +296,8 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
         || !ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, NULL, 0,
                         &n->none, NULL, &score, e))
         return false;
-    *loss = score.loss;
+    if (loss != NULL)
+        *loss = score.loss;
     return true;
 }
 

@@ -35,9 +35,9 @@ bool ls_net_begin(LsNet *n, uint64_t seed, LsError *e);
 /* One update over `samples` samples. input: an array for each LsProgram.input, row-major in logical
  * order, of the input's type. samples: those of the batches of an update, of which the last may be
  * short, as in a trainer; of private training: all data, of which the update draws its samples.
- * loss: of the update, before it; NULL: it is not waited for, and a device computes on. Then a loss
- * that is not finite is the error of a later call. After an error other than of the data, weights
- * are those of before or of after the update. */
+ * rate: at least 0. loss: of the update, before it; NULL: it is not waited for, and a device
+ * computes on. Then a loss that is not finite is the error of a later call. After an error other
+ * than of the data, weights are those of before or of after the update. */
 bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rate, double *loss,
                  LsError *e);
 /* Waits for all updates. loss: of the last one; NULL is allowed. */

@@ -158,7 +158,8 @@ bool ls_net_gradients(LsNet *n, const void *const *input, int64_t samples, void 
         t->under_way = (LsUnderWay){0};
     }
     if (ok) {
-        *loss = ls_mean(&mean);
+        if (loss != NULL)
+            *loss = ls_mean(&mean);
         give(&u, t->feed.pass.end > 1 && mean.weight != 0 ? mean.weight : 1);
     }
     close_sum(&u);

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+bool ls_rate_is_lr(double lr) { return lr >= 0 && lr <= FLT_MAX; }
+
 bool ls_rate_parse_lr(const char *text, double *lr)
 {
     return ls_number_real(text, 0, FLT_MAX, lr);

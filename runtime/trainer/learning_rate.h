@@ -22,7 +22,8 @@ typedef struct LsRate {
     int64_t total;              /* updates of the whole run */
 } LsRate;
 
-/* Parses a learning rate: at least 0, and finite as a float. */
+/* Whether a number is a learning rate: at least 0, and finite as a float. */
+bool ls_rate_is_lr(double lr);
 bool ls_rate_parse_lr(const char *text, double *lr);
 /* Parses a schedule: constant, step:every=N,gamma=F, linear, cosine, each with warmup=N, the last
  * two with min=F. */

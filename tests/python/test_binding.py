@@ -5,6 +5,7 @@
 Exits with 77 if there is no numpy.
 """
 import array
+import ast
 import json
 import os
 import pathlib
@@ -82,9 +83,23 @@ class Import(unittest.TestCase):
             t.step(*data(t))
         self.assertNotIn("torch", sys.modules)
 
+    def test_takes_no_time(self):
+        """The least of five processes: others may be slowed down by other work."""
+        code = ("import sys, time; sys.path.insert(0, sys.argv[1]); t = time.perf_counter(); "
+                "import lowerset; print(1e3 * (time.perf_counter() - t))")
+        took = min(float(subprocess.run([sys.executable, "-c", code, str(PACKAGE)], check=True,
+                                        text=True, capture_output=True).stdout) for _ in range(5))
+        print(f"import lowerset: {took:.1f} ms")
+        self.assertLess(took, 50)
+
     def test_names(self):
         for name in lowerset.__all__:
             self.assertTrue(hasattr(lowerset, name), name)
+        tree = ast.parse((PACKAGE / "lowerset" / "__init__.py").read_text())
+        typed = {alias.name: node.module for block in tree.body if isinstance(block, ast.If)
+                 for node in block.body for alias in node.names}
+        self.assertEqual(typed, lowerset._HOMES)
+        self.assertTrue((PACKAGE / "lowerset" / "py.typed").exists())
         self.assertTrue(callable(lowerset.trainer))
         with self.assertRaises(AttributeError):
             lowerset.nothing        # noqa: B018
@@ -116,6 +131,7 @@ class Step(unittest.TestCase):
             self.assertAlmostEqual(t.evaluate((x, y)), cross_entropy(t.predict(x), y), 5)
             parts = [(x[:8], y[:8]), (x[8:16], y[8:16]), (x[16:], y[16:])]
             self.assertAlmostEqual(t.evaluate(parts), t.evaluate((x, y)), 5)
+            self.assertEqual(t.evaluate([x, y]), t.evaluate((x, y)))
 
     def test_rates(self):
         with trainer(optimizer="adamw") as t:
@@ -129,6 +145,15 @@ class Step(unittest.TestCase):
             other.step(x, y, lr=0.125)
             for name, value in t.state_dict().items():
                 np.testing.assert_array_equal(value, other.state_dict()[name])
+
+    def test_a_rate_is_finite(self):
+        with trainer() as t:
+            before = t.state_dict()
+            for rate in (-0.1, float("nan"), float("inf")):
+                with self.assertRaisesRegex(lowerset.UsageError, "the rate is"):
+                    t.step(*data(t), lr=rate)
+            for name, value in t.state_dict().items():
+                np.testing.assert_array_equal(value, before[name])
 
     def test_two_nets_share_nothing(self):
         with trainer() as a, trainer(optimizer="adamw", batch=4) as b, trainer() as alone:
@@ -351,6 +376,9 @@ class Loops(unittest.TestCase):
     def test_an_iterator_ends(self):
         with trainer() as t:
             x, y = data(t)
+            with self.assertRaisesRegex(ValueError, "val is an iterator"):
+                t.fit([(x, y)], epochs=2, val=iter([(x, y)]))
+            self.assertEqual(t.updates, 0)
             t.fit(iter([(x, y)]))
             with self.assertRaisesRegex(ValueError, "iterator"):
                 t.fit(iter([(x, y)]), epochs=2)
@@ -370,6 +398,14 @@ class Loops(unittest.TestCase):
                 t.fit([(x[:4], y[:4])])
             with self.assertRaisesRegex(ValueError, "do not make up"):
                 t.fit([(x[:3], y[:3])] * 4)
+
+
+    def test_a_batch_is_as_large_as_the_example(self):
+        with trainer() as t:
+            x, _ = data(t, 5)
+        for example in (x, (x,), {"x": x}):
+            with lowerset.trainer(mlp(), example, **FAST) as t:
+                self.assertEqual(t.batch, 5)
 
 
 class Weights(unittest.TestCase):
@@ -475,6 +511,11 @@ class Options(unittest.TestCase):
         with self.assertRaisesRegex(lowerset.UsageError, "not for a trainer") as e:
             trainer(schedule="cosine")
         self.assertIn("t.fit", e.exception.hint)
+        for option in ({"dry_run": True}, {"json": True}, {"dump": "fuse"}):
+            with self.assertRaisesRegex(lowerset.UsageError, "not for a trainer"):
+                trainer(**option)
+        with self.assertRaisesRegex(TypeError, "exporter='dynamo' is for a module"):
+            trainer(exporter="dynamo")
         with self.assertRaisesRegex(TypeError, "the model is a file"):
             trainer(loss=lambda a, b: a)
 

@@ -264,6 +264,9 @@ class Optimizers(Compared):
         groups = [{"params": p[:2], "lr": 0.1}, {"params": p[2:], "lr": 0.2}]
         for words, optimizer in (
                 ("differ in lr", torch.optim.SGD(groups, lr=0.1)),
+                ("differ in weight_decay", torch.optim.SGD(
+                    [{"params": p[:2], "weight_decay": 0.1},
+                     {"params": p[2:], "weight_decay": 0.2}], lr=0.1)),
                 ("maximize", torch.optim.SGD(p, lr=0.1, maximize=True)),
                 ("dampening", torch.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5)),
                 ("amsgrad", torch.optim.Adam(p, amsgrad=True)),
@@ -271,6 +274,24 @@ class Optimizers(Compared):
                 ("made steps already", used)):
             with self.assertRaisesRegex(ValueError, words):
                 lowerset.trainer(module, x, optimizer=optimizer, **FAST)
+
+    def test_groups_without_weight_decay(self):
+        x, y = torch.randn(8, 6), torch.randint(0, 4, (8,))
+        for kind, at in ((torch.optim.AdamW, 0), (torch.optim.SGD, 1)):
+            module = small()
+            p = dict(module.named_parameters())
+            plain = [p.pop("0.weight"), p.pop("1.bias")]
+            groups = [{"params": plain, "weight_decay": 0.0},
+                      {"params": list(p.values()), "weight_decay": 0.3}]
+            optimizer = kind(groups if at else groups[::-1], lr=0.05)
+            with lowerset.trainer(module, x, optimizer=optimizer, **FAST) as t:
+                for _ in range(10):
+                    optimizer.zero_grad()
+                    want = F.cross_entropy(module(x), y)
+                    want.backward()
+                    self.assert_close(t.step(x, y), want.item(), "loss")
+                    optimizer.step()
+                self.assert_state(t, module)
 
     def test_what_the_optimizer_lacks_stays(self):
         x, y = torch.randn(8, 6), torch.randint(0, 4, (8,))

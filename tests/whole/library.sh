@@ -13,6 +13,8 @@ set -eu
 "$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=9 --context=4 --batch=0 -o gpt.onnx \
     >said
 
+"$lowerset" model autoencoder --size=8 --width=2 --depth=4 --batch=0 -o autoencoder.onnx >said
+
 # shown KIND ARCHIVE.npz: KIND.NAME, which `calls show` wrote, end with the bytes of KIND/NAME
 cat >shown.py <<'END'
 import glob, struct, sys, zipfile
@@ -34,6 +36,7 @@ alike() {
     shift 2
     same "$net.onnx" "$total" 12 "$@"
     ./client check >said 2>&1 || fail "$net $*: refusals"
+    grep -q "^#define NET_RATE 0[.]05" lib/net.h || fail "$net $*: the rate of --lr"
     build_client "$source/tests/whole/library_calls.c" calls || fail "$net $*: calls do not link"
     ./calls check "$total" >said 2>&1 || fail "$net $*: calls"
     cat said >>lent
@@ -60,6 +63,9 @@ shown_alike
 alike mlp 24 --batch 4 --precision f64 --optimizer sgd --store-gradients
 shown_alike
 alike cnn 24 --batch 4 --dp clip=1,noise=0.5,delta=1e-3,expected-batch=9 --optimizer adam
+alike autoencoder 24 --batch 8 --loss mse:x_hat,huber:z@delta=0.5@2 --optimizer adam \
+    --store-gradients
+shown_alike
 alike gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion --store-gradients
 shown_alike
 alike gpt 16 --batch 4 --precision bf16 --budget 60% --store-gradients
@@ -83,6 +89,12 @@ cmp -s five.onnx half.onnx || fail "the trainer exports other weights of the lib
 # ---- symbols ----
 nm -g --defined-only lib/libnet.a | awk 'NF == 3 { print $3 }' >symbols
 grep -q '^net_step$' symbols && ! grep -qv '^net_' symbols || fail "symbols: $(cat symbols)"
+case $flags in
+*sanitize*) ;;
+*) nm -D --undefined-only lib/libnet.so | sed 's/.* //; s/@.*//' >taken
+   ! grep -x '_*exit\|_Exit\|quick_exit\|abort\|signal\|sigaction\|printf\|puts\|perror' \
+       taken >said || fail "a library calls $(cat said)" ;;
+esac
 nm -D --defined-only lib/libnet.so | awk '{ print $3 }' | sort >shared
 sort symbols | cmp -s - shared || fail "the shared library has other symbols: $(cat shared)"
 "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib --prefix own_2 -o lib/2nd 2>said \
@@ -122,6 +134,27 @@ if command -v c++ >/dev/null 2>&1; then
 fi
 ./client pair 16 9 >said 2>&1 || fail "instances"
 
+# turns NAME OPTION...: NAME.so, an object around a library whose symbols begin with net_, too
+turns() {
+    name=$1
+    shift
+    rm -rf lib
+    mkdir lib
+    "$lowerset" compile "$name.onnx" -q -O 0 --plan-effort 1 "$@" --emit=lib -o lib/net 2>said \
+        || fail "$name $*: the library"
+    # shellcheck disable=SC2086
+    cc -Wall -Wextra -Werror -std=c11 $flags -shared -fPIC -Ilib -I"$source/tests/whole" \
+        "$source/tests/whole/library_turns.c" lib/libnet.a -lm -lpthread -o "$name.so" >said 2>&1 \
+        || fail "$name: an object around a library"
+}
+turns mlp --batch 8 --optimizer adamw --microbatches 2
+turns cnn --batch 4 --precision bf16 --budget min
+turns gpt --batch 4 --accumulate 2
+# shellcheck disable=SC2086
+cc -Wall -Wextra -Werror -std=gnu11 $flags -I"$source/tests/whole" \
+    "$source/tests/whole/library_two.c" -ldl -lpthread -o two >said 2>&1 || fail "two"
+./two 12 "$PWD/mlp.so" "$PWD/cnn.so" "$PWD/gpt.so" >said 2>&1 || fail "nets in turns"
+
 # ---- refusals ----
 refused() {     # WORDS OPTION...
     words=$1
@@ -133,6 +166,9 @@ refused() {     # WORDS OPTION...
 refused "a library (--emit=lib) does not do --ranks yet" --ranks 2
 refused "a library (--emit=lib) does not do --stages yet" --stages 2
 refused "a library (--emit=lib) does not do --ensemble yet" --ensemble 2
+refused "has no --schedule: its caller gives every step a rate" --schedule cosine
+refused "no gradients of single samples" --grads per-sample-norm --randomness different
+refused "exports no model, which --merge is for" --lora r=2:fc1 --merge
 refused "'2x' does not begin a C name" --prefix 2x
 
 # ---- valgrind sees no fault and no leak; it does not know the instructions of every machine ----

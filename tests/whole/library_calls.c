@@ -283,7 +283,12 @@ int main(int argc, char **argv)
     if (strcmp(what, "check") == 0 && argc > 2) {
         holds(net_inputs() == NET_INPUTS && net_outputs() == NET_OUTPUTS
               && net_tensors() == NET_TENSORS && net_batch_least() == NET_BATCH_LEAST
-              && net_real_bytes() == NET_REAL_BYTES, "functions have the macros' numbers");
+              && net_real_bytes() == NET_REAL_BYTES && net_state_bytes() == NET_STATE_BYTES
+              && net_arena_bytes() == NET_ARENA_BYTES && net_align() == NET_ALIGN
+              && net_batch() == NET_BATCH && net_micro_batch() == NET_MICRO_BATCH
+              && net_on_gpu() == NET_ON_GPU && net_private() == NET_PRIVATE
+              && net_rate() == NET_RATE && strcmp(net_plan_hash(), NET_PLAN_HASH) == 0,
+              "functions have the macros' numbers");
         Run r = start(atoll(argv[2]), 3, THREADS);
         for (int k = 0; k < 2; k++)
             step(&r, rate);

@@ -4,13 +4,12 @@
  *   client train TOTAL STEPS RATE SEED THREADS SAVE [LOAD]
  *                               updates over the same samples in order, each epoch anew
  *   client pair TOTAL STEPS     two instances in turns and a third in a thread: each as alone
- *   client check                refusals; nothing is written around state and arena */
+ *   client check                refusals; memory that was used before is as good as new */
 #define _GNU_SOURCE
 #include "library_client.h"
 
+#include <math.h>
 #include <pthread.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 static void train(char **arg)
 {
@@ -64,19 +63,7 @@ static void pair(int64_t total, int steps)
     printf("alike\n");
 }
 
-/* ---- memory ---- */
-
-/* `bytes` of memory that end where a page begins that no one may touch. */
-static char *guarded(size_t bytes)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), all = (bytes + page - 1) / page * page;
-    char *at = mmap(NULL, all + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                    0);
-    if (at == MAP_FAILED || mprotect(at, page, PROT_NONE) != 0
-        || mprotect(at + page + all, page, PROT_NONE) != 0)
-        exit(1);
-    return at + page + (all - bytes) / NET_ALIGN * NET_ALIGN;
-}
+/* ---- refusals ---- */
 
 static void refused(const char *state, size_t ns, const char *arena, size_t na, const char *why)
 {
@@ -88,19 +75,19 @@ static void refused(const char *state, size_t ns, const char *arena, size_t na, 
 
 static void check(void)
 {
-    char *state = guarded(NET_STATE_BYTES), *arena = guarded(NET_ARENA_BYTES);
+    Run r = start(NET_PRIVATE ? 40 : NET_BATCH + 1, 7, 2);
+    const char *state = r.state, *arena = r.arena;
+    const double alone = step(&r, 0.01);
+    net_close(r.it);
     refused(state, NET_STATE_BYTES - 1, arena, NET_ARENA_BYTES, "the state has");
     refused(state, NET_STATE_BYTES, arena, NET_ARENA_BYTES - 1, "the arena has");
     refused(state, NET_STATE_BYTES, arena + 1, NET_ARENA_BYTES, "the arena must lie");
     refused(NULL, NET_STATE_BYTES, arena, NET_ARENA_BYTES, "the state must lie");
-    Run r = start(NET_PRIVATE ? 40 : NET_BATCH + 1, 7, 2);
-    const double alone = step(&r, 0.01);
     net_error e;
-    net_close(r.it);
     r.next = 0;
-    r.it = opened(state, arena, 2, 7);
+    r.it = opened(r.state, r.arena, 2, 7);
     if (step(&r, 0.01) != alone)
-        exit((fprintf(stderr, "other memory, other loss\n"), 1));
+        exit((fprintf(stderr, "memory that was used before, another loss\n"), 1));
     const void *in[MOST_INPUTS] = {NULL};
     double loss;
     if (net_step(r.it, in, 1, 0.01, &loss, &e) != NET_E_DATA
@@ -111,9 +98,14 @@ static void check(void)
     if (net_step(r.it, in, NET_BATCH + 1, 0.01, &loss, &e) != NET_E_DATA
         || net_step(r.it, in, NET_BATCH_LEAST - 1, 0.01, &loss, NULL) != NET_E_DATA)
         exit((fprintf(stderr, "a wrong number of samples is taken\n"), 1));
+    const double wrong[] = {-1e-9, NAN, INFINITY, 1e300};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
+        if (net_step(r.it, in, NET_BATCH_LEAST, wrong[k], &loss, &e) != NET_E_CALL
+            || strstr(e.text, "the rate is") == NULL || net_updates(r.it) != 1)
+            exit((fprintf(stderr, "the rate %g is taken\n", wrong[k]), 1));
     net_tensor t;
     if (net_state(r.it, NET_TENSORS, &t) != NET_E_CALL || net_state(r.it, 0, &t) != 0
-        || (char *)t.data < state || (char *)t.data >= state + NET_STATE_BYTES)
+        || (const char *)t.data < state || (const char *)t.data >= state + NET_STATE_BYTES)
         exit((fprintf(stderr, "the table of the state is wrong\n"), 1));
     end(&r);
     printf("refused\n");

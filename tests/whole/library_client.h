@@ -1,9 +1,10 @@
 /* tests/whole/library_client.h -- what programs around a library with the prefix `net` have in
- * common: samples, and a run over them. CLASSES in the environment: labels are below it, else below
- * 5. */
+ * common: samples, and a run over them in guarded memory. CLASSES in the environment: labels are
+ * below it, else below 5. */
 #ifndef LS_TESTS_WHOLE_LIBRARY_CLIENT_H
 #define LS_TESTS_WHOLE_LIBRARY_CLIENT_H
 
+#include "guarded_memory.h"
 #include "net.h"
 
 #include <inttypes.h>
@@ -102,11 +103,6 @@ typedef struct Run {
     int64_t total, next;
 } Run;
 
-static inline void *room(size_t bytes)
-{
-    return need(aligned_alloc(NET_ALIGN, (bytes + NET_ALIGN - 1) / NET_ALIGN * NET_ALIGN));
-}
-
 /* Opened; of a private net draws and noise can be repeated. */
 static inline net *opened(void *state, void *arena, int threads, uint64_t seed)
 {
@@ -121,7 +117,9 @@ static inline net *opened(void *state, void *arena, int threads, uint64_t seed)
 
 static Run start(int64_t total, uint64_t seed, int threads)
 {
-    Run r = {.total = total, .state = room(NET_STATE_BYTES), .arena = room(NET_ARENA_BYTES)};
+    Run r = {.total = total,
+             .state = guarded(NET_STATE_BYTES, NET_ALIGN),
+             .arena = guarded(NET_ARENA_BYTES, NET_ALIGN)};
     for (int k = 0; k < NET_INPUTS; k++)
         r.data[k] = make_input(k, total, &r.input[k]);
     r.it = opened(r.state, r.arena, threads, seed);
@@ -151,8 +149,8 @@ static inline double step(Run *r, double rate)
 static inline void end(Run *r)
 {
     net_close(r->it);
-    free(r->state);
-    free(r->arena);
+    unguard(r->state, NET_STATE_BYTES, NET_ALIGN);
+    unguard(r->arena, NET_ARENA_BYTES, NET_ALIGN);
     for (int k = 0; k < NET_INPUTS; k++)
         free(r->data[k]);
 }

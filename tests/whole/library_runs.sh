@@ -60,6 +60,7 @@ same() {
         || fail "$file $*: the trainer"
     ./client train "$total" "$steps" "$rate" 3 2 end.safetensors >losses 2>said \
         || fail "$file $*: $steps updates"
+    [ ! -s said ] || fail "$file $*: a library prints"
     tensors saved/*"$(printf %04d "$steps")".safetensors >one
     tensors end.safetensors >other
     [ -s one ] && cmp -s one other || fail "$file $*: other bits: $(diff one other | head -n 4)"

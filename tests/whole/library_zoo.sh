@@ -7,7 +7,7 @@ set -eu
 . "$(dirname "$0")/library_runs.sh"
 shift 2
 export CLASSES=3
-shares= rate=0.002      # deep networks diverge with more
+shares= frozen= rate=0.002      # deep networks diverge with more
 
 # Small members of the zoo.
 spec() {
@@ -34,8 +34,9 @@ needs() {
     esac
 }
 
-# Nine settings in which each two of a precision, the parts of an update and a budget meet once.
-# Losses of f16 are scaled. 50%: or the least of 70, 90 and 100 % that has a plan.
+# Nine settings in which each two of a precision, the parts of an update and a budget meet once, and
+# private training, for which batch norms take running statistics. Losses of f16 are scaled. 50%: or
+# the least of 70, 90 and 100 % that has a plan.
 setting() {
     case $1 in
     1) echo "--budget 100%" ;;
@@ -47,6 +48,8 @@ setting() {
     7) echo "--precision f16 --budget min --loss-scale 1024" ;;
     8) echo "--precision f16 --budget 100% --microbatches 2 --optimizer lion" ;;
     9) echo "--precision f16 --budget 50% --accumulate 2 --loss-scale dynamic:init=512" ;;
+    10) echo "--dp clip=1,noise=0.5,delta=1e-3,expected-batch=6 --randomness different $frozen
+        --budget 50% --optimizer adam" ;;
     esac
 }
 
@@ -74,6 +77,8 @@ zoo() {
     shift
     # shellcheck disable=SC2046
     "$lowerset" model "$net" $(spec "$net") --batch=0 -o "$net.onnx" >said 2>&1 || fail "$net"
+    frozen=
+    ! "$lowerset" inspect "$net.onnx" --batch 4 | grep -q BatchNormalization || frozen="--bn frozen"
     for k in "$@"; do
         # shellcheck disable=SC2046
         agrees "$net.onnx" 16 --batch 4 $(needs "$net") $(setting "$k")
@@ -88,22 +93,25 @@ reference() {
     for k in "$@"; do
         options="$(needs "$net") $(setting "$k")"
         case $options in
-        *--microbatches*) continue ;;       # these files have a fixed batch
+        *--microbatches* | *--dp*) continue ;;      # these files have a fixed batch
         esac
         # shellcheck disable=SC2086
         agrees "$file" 96 $options
     done
 }
 
-all="1 2 3 4 5 6 7 8 9"
-if [ $# -gt 0 ]; then
-    for net in "$@"; do zoo "$net" $all; done
-elif [ -n "${LS_WHOLE:-}" ]; then
-    "$lowerset" model --list | awk '{ print $1 }' >networks
-    while read -r net; do
+all="1 2 3 4 5 6 7 8 9 10"
+whole() {
+    for net in "$@"; do
         zoo "$net" $all
         echo "$net: $passed so far"
-    done <networks
+    done
+}
+if [ $# -gt 0 ]; then
+    whole "$@"
+elif [ -n "${LS_WHOLE:-}" ]; then
+    # shellcheck disable=SC2046
+    whole $("$lowerset" model --list | awk '{ print $1 }')
     for file in "$source"/tests/data/inputs/models/*.onnx \
         "$source"/tests/data/inputs/models/opsets/*.onnx; do
         reference "$file" $all
@@ -111,9 +119,9 @@ elif [ -n "${LS_WHOLE:-}" ]; then
 else
     zoo autoencoder 2
     zoo digits 7
-    zoo gpt 5
+    zoo gpt 5 10
     zoo vgg16_bn 3
-    zoo resnet18 9
+    zoo resnet18 9 10
     reference "$source/tests/data/inputs/models/mlp_mse_loss_in_graph.onnx" 6
 fi
 halves=$(echo "$shares" | tr ' ' '\n' | sort | uniq -c |
