@@ -18,6 +18,7 @@ void ls_zoo_pspnet(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_resnet(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_unet(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_vgg(LsBuild *b, const LsModelRequest *r);
+void ls_zoo_vit(LsBuild *b, const LsModelRequest *r);
 
 /* resnet.c: the layers before the pooling; `at` is "" or a prefix such as "backbone.". If
  * `dilated`, the last two stages use dilated kernels instead of strides (Yu & Koltun 2016). */

@@ -31,47 +31,10 @@ static LsTensor linear(LsBuild *b, const char *at, LsTensor x, int64_t out, floa
     return ls_layer_add(b, at, y, bias);
 }
 
-/* One third of the projection as N x heads x T x D, or x D x T if `turned`. */
-static LsTensor by_head(LsBuild *b, const char *at, LsTensor x, Net net, bool turned)
-{
-    LsTensor split = {.rank = 4, .dim = {0, net.context, net.heads, net.width / net.heads}};
-    x = ls_layer_reshape(b, ls_build_name(b, "%s.heads", at), x, split);
-    return ls_layer_transpose(b, ls_build_name(b, "%s.transpose", at), x,
-                              turned ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 1, 3});
-}
-
-/* softmax(q k / sqrt D) with the future masked. q: N x H x T x D, k: N x H x D x T. */
-static LsTensor weights_of(LsBuild *b, const char *at, LsTensor q, LsTensor k)
-{
-    LsTensor s = q;
-    s.dim[3] = k.dim[3];
-    s = ls_layer_matmul(b, ls_build_name(b, "%s.qk", at), q, k, s);
-    const char *scale = ls_build_scalar(b, (float)(1 / sqrt((double)q.dim[3])));
-    s = ls_build_node(b, "Mul", ls_build_name(b, "%s.scale", at), 2,
-                      (const char *[]){s.name, scale}, s);
-    const char *least = ls_build_scalar(b, -3.402823466e+38f);
-    s = ls_build_node(b, "Where", ls_build_name(b, "%s.masked", at), 3,
-                      (const char *[]){"transformer.mask", least, s.name}, s);
-    s = ls_layer_softmax(b, ls_build_name(b, "%s.softmax", at), s);
-    return ls_layer_dropout(b, ls_build_name(b, "%s.attn_dropout", at), s);
-}
-
 static LsTensor attention(LsBuild *b, const char *at, LsTensor x, Net net, float residual)
 {
-    LsTensor qkv = linear(b, ls_build_name(b, "%s.c_attn", at), x, 3 * net.width, deviation);
-    const char *q_name = ls_build_name(b, "%s.q", at);
-    LsTensor q = ls_build_node(b, "Split", q_name, 1, (const char *[]){qkv.name}, x), k = x, v = x;
-    k.name = ls_build_name(b, "%s.k", at);
-    v.name = ls_build_name(b, "%s.v", at);
-    ls_build_extra_output(b, k.name);
-    ls_build_extra_output(b, v.name);
-    ls_build_int_attr(b, "axis", 2);
-    q = by_head(b, q.name, q, net, false);
-    k = by_head(b, k.name, k, net, true);
-    v = by_head(b, v.name, v, net, false);
-    LsTensor y = ls_layer_matmul(b, ls_build_name(b, "%s.mix", at), weights_of(b, at, q, k), v, v);
-    y = ls_layer_transpose(b, ls_build_name(b, "%s.transpose", at), y, (int64_t[]){0, 2, 1, 3});
-    y = ls_layer_reshape(b, ls_build_name(b, "%s.merge", at), y, x);
+    LsTensor y = linear(b, ls_build_name(b, "%s.c_attn", at), x, 3 * net.width, deviation);
+    y = ls_layer_attention(b, at, y, net.heads, "transformer.mask");
     y = linear(b, ls_build_name(b, "%s.c_proj", at), y, net.width, residual);
     return ls_layer_dropout(b, ls_build_name(b, "%s.resid_dropout", at), y);
 }

@@ -33,6 +33,10 @@ LsTensor ls_layer_add(LsBuild *b, const char *at, LsTensor x, LsTensor y);    /*
 LsTensor ls_layer_concat(LsBuild *b, const char *at, int n, const LsTensor x[]);      /* channels */
 LsTensor ls_layer_matmul(LsBuild *b, const char *at, LsTensor x, LsTensor y, LsTensor shape);
 LsTensor ls_layer_softmax(LsBuild *b, const char *at, LsTensor x);    /* over the last axis */
+/* qkv: N x T x 3W, queries, keys and values of all heads; to N x T x W. mask: a bool of pairs that
+ * do not attend; NULL: all do. (self_attention.c) */
+LsTensor ls_layer_attention(LsBuild *b, const char *at, LsTensor qkv, int64_t heads,
+                            const char *mask);
 LsTensor ls_layer_transpose(LsBuild *b, const char *at, LsTensor x, const int64_t perm[]);
 /* To `shape`; its first dimension is x's. */
 LsTensor ls_layer_reshape(LsBuild *b, const char *at, LsTensor x, LsTensor shape);

@@ -12,7 +12,7 @@ typedef enum {
     LS_OPT_WEIGHTS,             /* LsWeightsPlace */
     LS_OPT_DROPOUT,             /* hundredths of a percent: 1000 is a rate of 0.1 */
     LS_OPT_SIZE, LS_OPT_CHANNELS, LS_OPT_CLASSES, LS_OPT_WIDTH, LS_OPT_DEPTH,
-    LS_OPT_HEADS, LS_OPT_CONTEXT, LS_OPT_VOCAB,
+    LS_OPT_HEADS, LS_OPT_PATCH, LS_OPT_CONTEXT, LS_OPT_VOCAB,
     LS_OPT_STEM, LS_OPT_UP, LS_OPT_PAD, LS_OPT_BN, LS_OPT_BIAS, LS_OPT_HEAD,
                                 /* enumerations below */
     LS_NOPTS

@@ -27,12 +27,14 @@ const LsModelOption ls_model_options[LS_NOPTS] = {
     [LS_OPT_CLASSES] = {"classes", "scores per image, or per pixel in segmentation", NULL, 1,
                         1 << 24},
     [LS_OPT_WIDTH] = {"width",
-                      "channels of the first layers (DenseNet: growth rate; MLP, GPT: "
-                      "hidden units)",
+                      "channels of the first layers (DenseNet: growth rate; MLP, GPT, "
+                      "ViT: hidden units)",
                       NULL, 1, 1 << 16},
     [LS_OPT_DEPTH] = {"depth", "levels, layers or blocks (autoencoder: numbers in the code)", NULL,
                       1, 512},
     [LS_OPT_HEADS] = {"heads", "heads of the attention", NULL, 1, 1 << 12},
+    [LS_OPT_PATCH] = {"patch", "height and width of a patch, which becomes a token", NULL, 1,
+                      1 << 10},
     [LS_OPT_CONTEXT] = {"context", "tokens in a sequence", NULL, 1, 1 << 15},
     [LS_OPT_VOCAB] = {"vocab", "different tokens", NULL, 1, 1 << 24},
     [LS_OPT_STEM] = {"stem", "first layers: 7x7 stride 2 and a pool, or 3x3 for small images",
@@ -114,6 +116,12 @@ static const LsModel models[] = {
     VGG("vgg16_bn", "VGG of 16 layers, with batch norm", 16, LS_BN_ON),
     VGG("vgg19", "VGG of 19 layers", 19, LS_BN_OFF),
     VGG("vgg19_bn", "VGG of 19 layers, with batch norm", 19, LS_BN_ON),
+    {"vit",
+     "vision transformer, ViT-B/16",
+     ls_zoo_vit,
+     0,
+     {IMAGES(224, 3, 1000), [LS_OPT_WIDTH] = 768, [LS_OPT_DEPTH] = 12, [LS_OPT_HEADS] = 12,
+      [LS_OPT_PATCH] = 16}},
 };
 
 const LsModel *ls_model_at(size_t i)

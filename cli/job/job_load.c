@@ -125,6 +125,17 @@ static LsGraph *import_eval(LsJob *job)
     return g;
 }
 
+static bool no_tiles(LsJob *job)
+{
+    static const char *const of[] = {
+        "samples", "rows of one picture (--batch=1)",
+        "tokens (parts end with blocks of the sums of weights' gradients: each 256 tokens or so, "
+        "of all samples together)"};
+    return ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, "a smaller size, or --tiles=off",
+                    "--tiles: no value of %" PRId64 " bytes or more can be computed in parts of "
+                    "the %s", job->tiling.least, of[job->tiling.of]);
+}
+
 static bool build_graphs(LsJob *job)
 {
     const LsOptions *o = job->options;
@@ -147,11 +158,9 @@ static bool build_graphs(LsJob *job)
                     .eval = job->eval};
     bool ok = ls_lower(&job->cx, &l);
     job->tiled = l.tiled;
+    job->tiling.tiles = l.tiling.tiles;
     if (ok && job->tiling.tiles > 0 && l.tiled == 0)
-        ok = ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, "a smaller size, or --tiles=off",
-                      "--tiles: no value of %" PRId64 " bytes or more can be computed in parts of "
-                      "the %s", job->tiling.least,
-                      job->tiling.rows ? "rows of one picture (--batch=1)" : "samples");
+        ok = no_tiles(job);
     job->train = l.train;
     job->eval = l.eval;
     job->train_problem = l.train_problem;

@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIZES = 4, MOST_TILES = 32 };
+enum {
+    MOST_SIZES = 4,
+    MOST_TILES = 32,
+    MORE = 3,                   /* ways behind the first that keeps a budget in bytes */
+};
 
 static bool is_word(const LsJob *job, const char *word)
 {
@@ -78,43 +82,70 @@ typedef struct Search {
     FILE *quiet;
     LsTiling best;              /* tiles 0: none */
     int64_t bytes;              /* that the best one takes */
+    double ns;                  /* of its step */
     bool found;                 /* it keeps the budget */
+    int since;                  /* ways that were tried since one first did */
 } Search;
 
-/* Looks at one tiling. */
-static void try_tiling(Search *s, LsTiling tiling)
+/* Of plans within a budget in bytes the one of the fastest step is best, else that of the fewest
+ * bytes. */
+static bool is_better(const Search *s, bool fits, int64_t bytes, double ns)
+{
+    if (s->found && !s->b->least)
+        return fits && ns < s->ns;
+    return bytes < s->bytes || (fits && !s->found);
+}
+
+/* Plans the job with this tiling. */
+static void try_loaded(Search *s, LsJob *next, LsTiling tiling)
+{
+    next->unproven = true;
+    const bool fits = ls_job_plan_loaded(next, s->b);
+    const int64_t own = least_of(next, fits);
+    const double ns = fits ? ls_job_step_ns(next) : 0;
+    if (is_better(s, fits, own, ns)) {
+        s->best = tiling;
+        s->bytes = own;
+        s->ns = ns;
+    }
+    s->found |= fits;
+    s->since += s->found;
+}
+
+/* Looks at one tiling, unless it has no more tiles than half as many have; returns their number. */
+static int64_t try_tiling(Search *s, LsTiling tiling)
 {
     LsJob next;
     char size[24];
+    int64_t tiles = 0;
     if (s->job->options->output.verbose)
-        ls_progress_line(s->job->options, "values of %s or more in %" PRId64 " parts%s",
-                         ls_page_bytes(size, tiling.least), tiling.tiles,
-                         tiling.rows ? " of the rows" : "");
+        ls_progress_line(s->job->options, "values of %s or more in %" PRId64 " parts of the %s",
+                         ls_page_bytes(size, tiling.least), tiling.tiles, ls_tiling_of(&tiling));
     if (load_tiles(&next, s->job, tiling, s->quiet)) {
-        next.unproven = true;
-        const bool fits = ls_job_plan_loaded(&next, s->b);
-        const int64_t own = least_of(&next, fits);
-        if (own < s->bytes || (fits && !s->found)) {
-            s->best = tiling;
-            s->bytes = own;
-            s->found |= fits;
-        }
+        tiles = next.tiling.tiles;
+        if (tiles > tiling.tiles / 2)
+            try_loaded(s, &next, tiling);
     }
     ls_job_end(&next);
+    return tiles;
 }
 
-/* Larger values first, and few tiles: they cost least. Of budgets in bytes the first that keeps it
- * is taken. One sample, a picture, is cut along its rows. */
+/* Larger values first, and few tiles: they mostly cost least. A search for a budget in bytes ends
+ * MORE ways behind the first that keeps it. One sample, a picture, is cut along its rows. Tokens
+ * are cut last. */
 static void try_all(Search *s)
 {
     int64_t size[MOST_SIZES];
     const int sizes = find_sizes(s->job, size);
-    const bool rows = s->job->train->batch == 1;
-    const int64_t most = rows || s->job->train->batch > MOST_TILES ? MOST_TILES
-                                                                    : s->job->train->batch;
-    for (int k = 0; k < sizes && (s->b->least || !s->found); k++)
-        for (int64_t tiles = 2; tiles <= most && (s->b->least || !s->found); tiles *= 2)
-            try_tiling(s, (LsTiling){.tiles = tiles, .least = size[k], .rows = rows});
+    const LsTilesOf of[] = {s->job->train->batch == 1 ? LS_OF_ROWS : LS_OF_SAMPLES, LS_OF_TOKENS};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < sizes; k++)
+            for (int64_t tiles = 2; tiles <= MOST_TILES; tiles *= 2) {
+                if (!s->b->least && s->since > MORE)
+                    return;
+                if (try_tiling(s, (LsTiling){tiles, size[k], of[i]}) < tiles)
+                    break;
+            }
 }
 
 static void tell(LsJob *job)

@@ -25,9 +25,10 @@ static const LsOption memory[] = {
     {"--recompute", NULL, LS_RECOMPUTE_NAMES, TEXT, AT(recompute), SEARCH,
      "what may run again. " LS_RECOMPUTE_MEANINGS ", which only compile and plan take (default "
      "auto)"},
-    {"--tiles", NULL, "N@SIZE|Nrows@SIZE|auto|off", TEXT, AT(tiles), BUILD,
-     "compute values of SIZE bytes or more in N parts of the samples, or of the rows of one "
-     "picture (--batch=1), which are never in memory together; results are the same, bit for bit. "
+    {"--tiles", NULL, "N@SIZE|Nrows@SIZE|Ntokens@SIZE|auto|off", TEXT, AT(tiles), BUILD,
+     "compute values of SIZE bytes or more in N parts of the samples, of the rows of one picture "
+     "(--batch=1) or of the tokens of all samples, which are never in memory together; results "
+     "are the same, bit for bit. "
      "auto: as a --budget in bytes, or min, needs "
      "(default: where a budget in bytes has no plan otherwise)"},
     {"--no-tiles", NULL, NULL, FLAG, AT(no_tiles), MEMORY & ~LS_CMD_GRAPH,

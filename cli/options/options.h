@@ -81,8 +81,8 @@ int ls_options_hints(const LsOptions *o, LsHints *hints);
 int ls_options_recompute(const LsOptions *o, LsRecompute *policy);
 /* The option with which tiles do not go, "--ranks"; NULL: there is none. */
 const char *ls_tiles_exclude(const LsOptions *o);
-/* --tiles=N@SIZE, Nrows@SIZE; tiles 0: nothing, auto or off. 0, or the exit code after a
- * message. */
+/* --tiles=N@SIZE, Nrows@SIZE, Ntokens@SIZE; tiles 0: nothing, auto or off. 0, or the exit code
+ * after a message. */
 int ls_options_tiling(const LsOptions *o, LsTiling *tiling);
 /* Stages of a pipeline: 1 if there is none. */
 static inline int64_t ls_options_stages(const LsOptions *o)

@@ -89,6 +89,8 @@ const char *ls_tiles_exclude(const LsOptions *o)
 int ls_options_tiling(const LsOptions *o, LsTiling *tiling)
 {
     enum { MOST = 4096 };
+    static const struct { const char *word; LsTilesOf of; } kind[] = {{"rows", LS_OF_ROWS},
+                                                                      {"tokens", LS_OF_TOKENS}};
     const char *text = o->memory.tiles, *end = "";
     *tiling = (LsTiling){0};
     if (text == NULL || strcmp(text, "off") == 0)
@@ -98,19 +100,23 @@ int ls_options_tiling(const LsOptions *o, LsTiling *tiling)
         return LS_EXIT_USAGE;
     }
     if (ls_tiles_exclude(o) != NULL) {
-        fprintf(stderr, "lowerset: --tiles: parts of samples do not go together with %s: leave one "
+        fprintf(stderr, "lowerset: --tiles: values in parts do not go together with %s: leave one "
                         "of both out\n", ls_tiles_exclude(o));
         return LS_EXIT_USAGE;
     }
     if (strcmp(text, "auto") == 0)
         return 0;
     const bool counted = ls_options_count(text, &end, &tiling->tiles);
-    tiling->rows = counted && strncmp(end, "rows", 4) == 0;
-    end += tiling->rows ? 4 : 0;
+    for (int k = 0; k < 2 && counted; k++)
+        if (strncmp(end, kind[k].word, strlen(kind[k].word)) == 0) {
+            tiling->of = kind[k].of;
+            end += strlen(kind[k].word);
+        }
     if (!counted || tiling->tiles < 2 || tiling->tiles > MOST || *end != '@'
         || !ls_size_parse(end + 1, &tiling->least))
-        return ls_options_bad("--tiles", text, "N@SIZE or Nrows@SIZE with a number of parts from 2 "
-                                               "to 4096, as 8@16MiB, or auto or off");
+        return ls_options_bad("--tiles", text,
+                              "N@SIZE, Nrows@SIZE or Ntokens@SIZE with a number of parts from 2 to "
+                              "4096, as 8@16MiB, or auto or off");
     return 0;
 }
 

@@ -285,17 +285,7 @@ static const char *index_of(const LsBody *b, const LsStmt *s, const char *own)
  * (print_short_batches in codegen/program/program_text.c). */
 static LsCounted counted(const LsBody *b, const LsStmt *s)
 {
-    if (b->k->target->kind != LS_TARGET_CPU)
-        return (LsCounted){0};
-    switch (s->op) {
-    case LS_OP_REDUCE_MEAN: case LS_OP_NORM_VAR: return s->attr.reduce.counted;
-    case LS_OP_NORM_COEF:
-    case LS_OP_NORM_DX:
-    case LS_OP_AFFINE:
-    case LS_OP_ADD:
-    case LS_OP_COUNTED_SHARE: return s->attr.scalar.counted;
-    default: return (LsCounted){0};
-    }
+    return b->k->target->kind == LS_TARGET_CPU ? ls_stmt_counted(s) : (LsCounted){0};
 }
 
 int64_t ls_body_counted(const LsBody *b, int s) { return counted(b, &b->f->stmt[s]).each; }

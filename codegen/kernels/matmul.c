@@ -100,6 +100,8 @@ double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGemmAttr *at)
 {
     const bool dot16 = ls_is_dot16(&k->g->node[k->n.i]);
+    /* Sums in the order of tiles go on behind any 32 terms, and their blocks depend on the unit. */
+    const char *any = dot16 ? "LS_DOT16_TILES ? 0 : " : "";
     k->e->needs |= dot16 ? LS_NEEDS_MATMUL | LS_NEEDS_DOT16 : LS_NEEDS_MATMUL;
     ls_emit_line(k->e,
                  "static const LsMatmul %s_shape = {.batch = %" PRId64 ", .m = %" PRId64
@@ -108,8 +110,8 @@ void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGe
                  k->name, p->batch, p->m, p->n, p->depth, at->trans_a, at->trans_b, at->alpha,
                  dot16 ? ", .dot16 = LS_DOT16" : "",
                  k->g->node[k->n.i].op == LS_OP_MATMUL_PART && at->of > 0
-                     ? ls_arena_printf(k->g->arena, ", .of = %" PRId64 ", .from = %" PRId64, at->of,
-                                       at->from)
+                     ? ls_arena_printf(k->g->arena, ", .of = %s%" PRId64 ", .from = %s%" PRId64,
+                                       any, at->of, any, at->from)
                      : "");
 }
 
@@ -299,17 +301,10 @@ static int64_t workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 
 bool ls_matmul_block_ends(int real_bytes, bool dot16, int64_t k, int64_t at)
 {
-    /* Of bfloat16: in AMX tiles, or sums apart, or pairs, whatever the program is compiled for. */
-    static const struct { bool twice; int lines; } order[] = {{false, 1}, {false, 2}, {true, 2}};
-    const int64_t line = 64 / real_bytes;
-    for (int i = 0; i < (dot16 ? 3 : 1); i++) {
-        const int64_t n = ls_depth_blocks(k, real_bytes, order[i].twice),
-                      lines = line * order[i].lines,
-                      block = ls_depth_block_of(k, n, at, lines);
-        if (ls_depth_block(k, n, block, lines) != at)
-            return false;
-    }
-    return true;
+    enum { APART = 32 };        /* terms of bfloat16 that add up apart, in the order of tiles */
+    const int64_t line = 64 / real_bytes, n = ls_depth_blocks(k, real_bytes, false);
+    return ls_depth_block(k, n, ls_depth_block_of(k, n, at, line), line) == at
+           && (!dot16 || at == k || at % APART == 0);
 }
 
 const LsEmitter ls_emitter_matmul = {.emit = emit, .workspace = workspace};

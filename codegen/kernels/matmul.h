@@ -9,8 +9,8 @@
  * kernel cannot compute it. *axis: the operand's axis of channels. */
 double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis);
 
-/* Whether a block of the product's sum over k terms ends before the term `at` (k: behind all),
- * whatever processor computes it; dot16: of bfloat16 factors. */
+/* Whether the product's sum over k terms can go on with the term `at` (k: behind all), with the
+ * bits of the whole sum on every processor: as a block ends there; dot16: of bfloat16 factors. */
 bool ls_matmul_block_ends(int real_bytes, bool dot16, int64_t k, int64_t at);
 
 /* Prints NAME_sum, one unit: result 0 is `norms` sums of as many partial sums, one behind the other

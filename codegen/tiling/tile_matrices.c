@@ -54,7 +54,7 @@ static bool sum_goes_on(const LsTileRegion *r, LsNodeId n)
         return false;
     for (int t = 0; t < r->tiles; t++)
         if (!ls_matmul_block_ends(r->target->real_bytes, ls_is_dot16(node), a->dim[0],
-                                  r->end[t] * ls_tile_each(r, a)))
+                                  ls_tile_rows(r, a, false, t).end))
             return false;
     return true;
 }
@@ -144,27 +144,19 @@ bool ls_tile_rows_fit(const LsTileRegion *r, LsNodeId n)
     return reads > 0;
 }
 
-void ls_tile_row_attr(const LsTileRegion *r, LsNodeId n, int t, LsAttr *at)
+void ls_tile_row_attr(const LsGraph *g, LsNodeId n, LsSpan own, LsAttr *at)
 {
-    const LsGraph *g = r->g;
-    const int64_t first = ls_tile_first(r, t), count = r->end[t] - first;
+    const int64_t count = own.end - own.first;
     switch (g->node[n.i].op) {
-    case LS_OP_RESHAPE:
-        at->shape.shape.dim[0] = count * ls_tile_each(r, ls_shape(g, ls_out(g, n, 0)));
-        break;
-    case LS_OP_SLICE_GRAD:
-        at->slice.stop[0] = count * ls_tile_each(r, &at->slice.x);
-        at->slice.x.dim[0] = at->slice.stop[0];
-        break;
-    case LS_OP_GATHER_GRAD:
-        at->gather.x.dim[0] = count * ls_tile_each(r, &at->gather.x);
-        break;
+    case LS_OP_RESHAPE: at->shape.shape.dim[0] = count; break;
+    case LS_OP_SLICE_GRAD: at->slice.stop[0] = at->slice.x.dim[0] = count; break;
+    case LS_OP_GATHER_GRAD: at->gather.x.dim[0] = count; break;
     case LS_OP_MATMUL:
         if (!ls_tile_sums_rows(g, n))
             break;
         at->gemm.part = true;
         at->gemm.of = ls_in_shape(g, n, 0)->dim[0];
-        at->gemm.from = first * ls_tile_each(r, ls_in_shape(g, n, 0));
+        at->gemm.from = own.first;
         break;
     default: break;
     }

@@ -15,7 +15,7 @@ bool ls_tile_row_reads(const LsTileRegion *r, LsNodeId n, int k);
 bool ls_tile_sums_rows(const LsGraph *g, LsNodeId n);
 /* Rows of the node's results are rows of samples where those of its operands are. */
 bool ls_tile_keeps_rows(const LsGraph *g, LsNodeId n);
-/* Changes the attributes of node n to those of its tile t. */
-void ls_tile_row_attr(const LsTileRegion *r, LsNodeId n, int t, LsAttr *at);
+/* Changes the attributes of node n to those of its tile with these rows. */
+void ls_tile_row_attr(const LsGraph *g, LsNodeId n, LsSpan own, LsAttr *at);
 
 #endif

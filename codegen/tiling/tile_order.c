@@ -1,8 +1,9 @@
 /* codegen/tiling/tile_order.c -- see the header.
  *
  * A node's *level* is the number of times that all tiles must have run before it: whoever reads
- * what the last tile has completed is one level above. Levels run one after the other; in a level
- * nodes without a tile come first, as no tile of the level makes an operand of theirs.
+ * what the last tile has completed is one level above; with tiles of tokens also whoever reads what
+ * a later tile has made, as attention of samples that end there. Levels run one after the other; in
+ * a level nodes without a tile come first, as no tile of the level makes an operand of theirs.
  *
  * Sums of products over the rows of all tiles are as large as weights, and lie in memory from the
  * first tile to the last one. So that those of a whole network do not lie there together, the
@@ -143,7 +144,7 @@ static void number_passes(LsGraph *g, const Place *at)
     }
 }
 
-void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes)
+void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes, bool apart)
 {
     Place *at = ls_arena_alloc(cx->arena, g->nnode, sizeof *at);
     LsNodeId *order = ls_arena_alloc(cx->arena, g->nnode, sizeof *order);
@@ -153,7 +154,8 @@ void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes)
         at[i] = (Place){.tile = tile_of(node), .node = i};
         for (int k = 0; k < node->nin; k++) {
             const uint32_t def = g->value[ls_in(g, (LsNodeId){i}, k).i].def.i;
-            const bool above = def != 0 && at[def].tile >= 0 && at[i].tile < 0;
+            const bool above = def != 0 && at[def].tile >= 0
+                               && (at[i].tile < 0 || (apart && at[def].tile > at[i].tile));
             const uint32_t level = at[def].level + above;
             at[i].level = level > at[i].level ? level : at[i].level;
         }

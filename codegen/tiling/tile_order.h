@@ -6,7 +6,8 @@
 #include "compiler/ir/ir.h"
 
 /* Moves nodes so that all nodes of a tile run before those of the next one, as far as sums over all
- * tiles let them. Nodes of a tile have LsNode.tile. */
-void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes);
+ * tiles let them. Nodes of a tile have LsNode.tile. Those that read what a later tile has made run
+ * with the later tile; if apart: after all tiles. */
+void ls_tile_order(LsCtx *cx, LsGraph *g, int real_bytes, bool apart);
 
 #endif

@@ -4,6 +4,7 @@
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
 #include "codegen/tiling/tile_picture.h"
+#include "codegen/tiling/tile_tokens.h"
 
 #include <string.h>
 
@@ -36,17 +37,6 @@ static bool reads_samples(const LsTileRegion *r, LsNodeId n, int k)
     }
 }
 
-/* A statistic of the samples that count, or its gradient. */
-static bool is_counted(const LsStmt *s)
-{
-    switch (s->op) {
-    case LS_OP_REDUCE_MEAN: case LS_OP_NORM_VAR: return s->attr.reduce.counted.each > 0;
-    case LS_OP_NORM_COEF: case LS_OP_NORM_DX: case LS_OP_AFFINE: case LS_OP_ADD:
-    case LS_OP_COUNTED_SHARE: return s->attr.scalar.counted.each > 0;
-    default: return false;
-    }
-}
-
 static bool fused_has_samples(const LsTileRegion *r, LsNodeId n)
 {
     const LsNode *node = &r->g->node[n.i];
@@ -54,7 +44,8 @@ static bool fused_has_samples(const LsTileRegion *r, LsNodeId n)
     if (f->space.dim[0] % r->samples != 0 || f->space.rank < 2)
         return false;
     for (int s = 0; s < f->nstmt; s++)
-        if (ls_tile_each(r, &f->space) > 1 && is_counted(&f->stmt[s]))
+        if ((ls_tile_each(r, &f->space) > 1 || r->samples != r->g->batch)
+            && ls_stmt_counted(&f->stmt[s]).each > 0)
             return false;
     for (int k = 0; k < node->nout; k++)
         if (ls_tile_makes(r, n, k)
@@ -182,6 +173,10 @@ static void find_rows(LsTileRegion *r)
             r->rows[node->out + (uint32_t)k] = any && node->phase != LS_UPDATE
                                                && ls_tile_makes(r, (LsNodeId){i}, k)
                                                && ls_tile_keeps_rows(g, (LsNodeId){i});
+        if (node->op == LS_OP_RESHAPE) {
+            const LsValueId x = ls_in(g, (LsNodeId){i}, 0);
+            r->even[node->out] = r->even[x.i] || !ls_tile_has_tokens(r, ls_shape(g, x));
+        }
     }
 }
 
@@ -210,20 +205,21 @@ static bool is_tiled(const LsTileRegion *r, const bool *may, uint32_t v, int64_t
            && ls_tile_makes(r, def, (int)(v - g->node[def.i].out));
 }
 
-static LsSpan span_of(const LsTileRegion *r, int64_t each, int t)
-{
-    return (LsSpan){ls_tile_first(r, t) * each, r->end[t] * each};
-}
-
 LsSpan ls_tile_span(const LsTileRegion *r, LsValueId v, int t)
 {
     const LsShape *s = ls_shape(r->g, v);
-    return r->axis > 0 ? ls_picture_span(r, s->dim[r->axis], t) : span_of(r, ls_tile_each(r, s), t);
+    return r->axis > 0 ? ls_picture_span(r, s->dim[r->axis], t)
+                       : ls_tile_rows(r, s, r->even[v.i], t);
 }
 
 LsSpan ls_tile_reads_span(const LsTileRegion *r, LsNodeId n, int k, int t)
 {
-    return r->axis > 0 ? ls_picture_read_span(r, n, k, t) : ls_tile_span(r, ls_in(r->g, n, k), t);
+    int64_t of, rows = ls_in_shape(r->g, n, k)->dim[0];
+    if (r->axis > 0)
+        return ls_picture_read_span(r, n, k, t);
+    const LsSpan own = ls_tile_makes_span(r, n, t, &of);
+    return rows > of ? (LsSpan){own.first * (rows / of), own.end * (rows / of)}
+                     : (LsSpan){own.first / (of / rows), own.end / (of / rows)};
 }
 
 LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
@@ -235,9 +231,36 @@ LsSpan ls_tile_makes_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *of)
     const LsShape *s = node->op == LS_OP_FUSED ? &node->attr.fused.body->space
                        : sums                  ? ls_in_shape(r->g, n, 0)
                                                : ls_shape(r->g, ls_out(r->g, n, 0));
-    const int64_t each = ls_tile_each(r, s);
-    *of = r->samples * each;
-    return span_of(r, each, t);
+    *of = s->dim[0];
+    return ls_tile_rows(r, s, node->op == LS_OP_RESHAPE && r->even[ls_out(r->g, n, 0).i], t);
+}
+
+/* The node is a view that has tokens in its rows, or its operand has, but not both. */
+static bool joins_tokens(const LsTileRegion *r, LsNodeId n)
+{
+    return r->g->node[n.i].op == LS_OP_RESHAPE
+           && ls_tile_has_tokens(r, ls_in_shape(r->g, n, 0))
+                  != ls_tile_has_tokens(r, ls_shape(r->g, ls_out(r->g, n, 0)));
+}
+
+/* Such a view is of tiles only if its result is in tiles, too: tiles of both are copies of each
+ * other, and a view of the whole value is none. */
+static void drop_joins(LsTileRegion *r, bool *may, int64_t least)
+{
+    const LsGraph *g = r->g;
+    bool some = r->tokens > 1;
+    while (some) {
+        some = false;
+        for (uint32_t i = 1; i < g->nnode; i++)
+            if (may[i] && joins_tokens(r, (LsNodeId){i})
+                && (!is_tiled(r, may, ls_in(g, (LsNodeId){i}, 0).i, least)
+                    || !is_tiled(r, may, g->node[i].out, least))) {
+                may[i] = false;
+                some = true;
+            }
+        memset(r->whole, 0, g->nvalue * sizeof *r->whole);
+        want_whole(r, may);
+    }
 }
 
 static void choose_ends(LsCtx *cx, LsTileRegion *r, int64_t tiles)
@@ -249,22 +272,40 @@ static void choose_ends(LsCtx *cx, LsTileRegion *r, int64_t tiles)
     r->end = end;
 }
 
-LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, const LsTiling *o)
+/* Sets axis, samples, tiles, ends and rows of the region; false: there is nothing to cut. */
+static bool choose(LsCtx *cx, LsTileRegion *r, const LsTiling *o, int64_t tokens)
 {
-    LsTileRegion r = {.g = g, .target = t, .samples = g->batch};
+    if (o->of == LS_OF_ROWS)
+        return ls_picture_choose(cx, r, o);
+    r->samples = r->g->batch;
+    r->tokens = 1;
+    if (o->of == LS_OF_TOKENS) {
+        if (tokens == 0 || !ls_tokens_choose(cx, r, o, tokens))
+            return false;
+    } else if (r->samples < 2) {
+        return false;
+    } else {
+        choose_ends(cx, r, o->tiles < r->samples ? o->tiles : r->samples);
+    }
+    find_rows(r);
+    return true;
+}
+
+LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, const LsTiling *o,
+                            int64_t tokens)
+{
+    LsTileRegion r = {.g = g, .target = t};
     bool *may = ls_arena_alloc(cx->arena, g->nnode, sizeof *may);
     r.in = ls_arena_alloc(cx->arena, g->nnode, sizeof *r.in);
     r.whole = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.whole);
     r.rows = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.rows);
-    if (o->tiles < 2 || (o->rows ? !ls_picture_choose(cx, &r, o) : g->batch < 2))
+    r.even = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.even);
+    if (o->tiles < 2 || !choose(cx, &r, o, tokens))
         return r;
-    if (!o->rows) {
-        choose_ends(cx, &r, o->tiles < g->batch ? o->tiles : g->batch);
-        find_rows(&r);
-    }
     for (uint32_t i = 1; i < g->nnode; i++)
         may[i] = fits(&r, (LsNodeId){i});
     want_whole(&r, may);
+    drop_joins(&r, may, o->least);
     for (uint32_t v = 1; v < g->nvalue; v++)
         if (is_tiled(&r, may, v, o->least))
             r.in[g->value[v].def.i] = true;

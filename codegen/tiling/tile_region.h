@@ -1,5 +1,5 @@
-/* codegen/tiling/tile_region.h -- which nodes can run by tiles of the samples, or of the rows of
- * one picture, and which do. */
+/* codegen/tiling/tile_region.h -- which nodes can run by tiles of the samples, of the rows of one
+ * picture or of tokens, and which do. */
 #ifndef LS_CODEGEN_TILING_TILE_REGION_H
 #define LS_CODEGEN_TILING_TILE_REGION_H
 
@@ -7,7 +7,10 @@
 #include "codegen/tiling/tile_spans.h"
 #include "compiler/ir/diag.h"
 
-LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, const LsTiling *o);
+/* tokens: those of all samples, along the first axis of values (ls_tokens_flatten), if tiles are of
+ * them. */
+LsTileRegion ls_tile_region(LsCtx *cx, const LsGraph *g, const LsTarget *t, const LsTiling *o,
+                            int64_t tokens);
 /* Operand k of a node of the region has the samples along its first axis. */
 bool ls_tile_reads(const LsTileRegion *r, LsNodeId n, int k);
 /* Result k of a node of the region does. */

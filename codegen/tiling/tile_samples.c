@@ -5,6 +5,7 @@
 #include "codegen/kernels/reduce.h"
 #include "codegen/tiling/tile_order.h"
 #include "codegen/tiling/tile_picture.h"
+#include "codegen/tiling/tile_tokens.h"
 #include "compiler/ir/rewrite.h"
 
 #include <inttypes.h>
@@ -128,7 +129,7 @@ static LsValueId operand(LsRewrite *r, const Tiler *s, LsNodeId n, int k, int t)
     if (!ls_is(v) || !ls_tile_reads(&s->r, n, k))
         return ls_is(v) ? ls_image(r, v) : v;
     const LsSpan own = ls_tile_reads_span(&s->r, n, k, t);
-    if (s->r.axis > 0)
+    if (s->r.axis > 0 || s->r.tokens > 1)
         return rows_of(r, s, v, own, t, r->from->node[n.i].phase);
     LsValueId *tile = tile_of(s, v, t);
     if (!ls_is(*tile))
@@ -147,7 +148,7 @@ static void place(LsRewrite *r, Tiler *s, LsValueId of, int t)
     r->to->node[n.i].tile = place_of(r, s, own, ls_shape(r->from, of)->dim[s->r.axis], t);
     ls_rewrite_result(r, n, 0, of);
     s->base[of.i] = ls_out(r->to, n, 0);
-    if (t + 1 < s->r.tiles)
+    if (own.end < ls_shape(r->from, of)->dim[s->r.axis])
         r->to->value[s->base[of.i].i].name =
             ls_arena_printf(r->cx->arena, "%s..%d", r->from->value[of.i].name, t);
 }
@@ -162,12 +163,12 @@ static void set_state(LsRewrite *r, Tiler *s, LsNodeId to, int k, LsValueId of, 
     s->state[of.i] = v;
 }
 
-/* The sum of a product's terms so far; that of all tiles is the result. */
-static void set_product(LsRewrite *r, Tiler *s, LsNodeId to, LsValueId of, int t)
+/* The sum of a product's terms so far; that of the last ones is the result. */
+static void set_product(LsRewrite *r, Tiler *s, LsNodeId to, LsValueId of, int t, bool last)
 {
     ls_rewrite_result(r, to, 0, of);
     s->state[of.i] = ls_out(r->to, to, 0);
-    if (t + 1 < s->r.tiles)
+    if (!last)
         r->to->value[s->state[of.i].i].name =
             ls_arena_printf(r->cx->arena, "%s+%d", r->from->value[of.i].name, t);
 }
@@ -250,18 +251,18 @@ static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t
     return p;
 }
 
-static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, int64_t count, int t)
+static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, LsSpan own, int t)
 {
     const LsNode *node = &r->from->node[n.i];
     LsAttr at = node->attr;
     if (node->op == LS_OP_FUSED)
         at.fused.body = p->body;
     else if (node->op == LS_OP_SLICE)
-        at.slice.stop[s->r.axis] = count;
+        at.slice.stop[s->r.axis] = count_of(own);
     else if (s->r.axis > 0)
         ls_picture_attr(&s->r, n, t, &at);
     else
-        ls_tile_row_attr(&s->r, n, t, &at);
+        ls_tile_row_attr(r->from, n, own, &at);
     return at;
 }
 
@@ -303,7 +304,7 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
         in[nin] = operand(r, s, n, p->operand[nin], t);
     for (int k = 0; k < p->nout && goes_on; k++)
         in[nin++] = s->state[ls_out(r->from, n, p->result[k]).i];
-    const LsAttr at = attr_of(r, s, n, p, count_of(own), t);
+    const LsAttr at = attr_of(r, s, n, p, own, t);
     const LsNodeId to = ls_append_bare(r->to, op_of(r, n), nin, in, p->nout, &at);
     LsTilePlace *at_place = place_of(r, s, own, all, t);
     r->to->node[to.i].tile = at_place;
@@ -318,7 +319,7 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
     for (int k = 0; k < p->nout; k++) {
         const LsValueId of = ls_out(r->from, n, p->result[k]);
         if (sums && op_of(r, n) == LS_OP_MATMUL_PART) {
-            set_product(r, s, to, of, t);
+            set_product(r, s, to, of, t, own.end == all);
         } else if (sums) {
             set_state(r, s, to, k, of, weights ? LS_REAL : LS_I64,
                       parts > 0 ? parts * points : points, t);
@@ -368,17 +369,20 @@ static bool visit(LsRewrite *r, LsNodeId n)
     return true;
 }
 
-uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsTiling *o)
+uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, LsTiling *o)
 {
-    Tiler s = {.r = ls_tile_region(cx, g, t, o)};
+    const int64_t tokens =
+        o->tiles > 1 && o->of == LS_OF_TOKENS ? ls_tokens_flatten(cx, g, t) : 0;
+    Tiler s = {.r = ls_tile_region(cx, g, t, o, tokens)};
     if (s.r.nodes == 0)
         return 0;
     const size_t tiles = (size_t)s.r.tiles;
+    o->tiles = s.r.tiles;
     s.tile = ls_arena_alloc(cx->arena, g->nvalue * tiles, sizeof *s.tile);
     s.base = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.base);
     s.state = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.state);
     s.rows = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.rows);
     ls_rewrite(cx, g, visit, &s);
-    ls_tile_order(cx, g, t->real_bytes);
+    ls_tile_order(cx, g, t->real_bytes, s.r.axis == 0);
     return s.r.nodes;
 }

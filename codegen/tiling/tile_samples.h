@@ -11,7 +11,8 @@
 
 #include "codegen/tiling/tile_region.h"
 
-/* Returns the number of nodes that were tiled; 0: the graph is as before. */
-uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsTiling *o);
+/* Returns the number of nodes that were tiled; 0: none, and the graph computes as before. Sets
+ * o->tiles to the number of tiles. */
+uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, LsTiling *o);
 
 #endif

@@ -56,6 +56,7 @@ void ls_rewrite_copy(LsRewrite *r, LsNodeId n)
     r->to->node[id.i].phase = node->phase;
     r->to->node[id.i].rounds = node->rounds;
     r->to->node[id.i].tile = node->tile;
+    r->to->node[id.i].pass = node->pass;
     r->to->node[id.i].computed = node->computed;
 }
 

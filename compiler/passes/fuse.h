@@ -19,6 +19,17 @@ typedef struct LsStmt {
     const char *name;           /* of the ONNX node, for the comment */
 } LsStmt;
 
+/* Of a statistic of the samples that count, or its gradient; each 0: the statement is none. */
+static inline LsCounted ls_stmt_counted(const LsStmt *s)
+{
+    switch (s->op) {
+    case LS_OP_REDUCE_MEAN: case LS_OP_NORM_VAR: return s->attr.reduce.counted;
+    case LS_OP_NORM_COEF: case LS_OP_NORM_DX: case LS_OP_AFFINE: case LS_OP_ADD:
+    case LS_OP_COUNTED_SHARE: return s->attr.scalar.counted;
+    default: return (LsCounted){0};
+    }
+}
+
 typedef struct LsFusedOut {     /* result k of the node */
     int stmt;
     bool reduce;                /* false: stored at every point of the space */

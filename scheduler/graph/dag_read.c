@@ -143,6 +143,20 @@ static bool get_node(Reader *r, const cJSON *o, uint32_t place, LsDagNode *n)
            && get_int(r, o, "of", -1, &n->of);
 }
 
+/* Nodes that say nothing of passes are of pass 0. */
+static bool get_pass(Reader *r, const cJSON *o, uint32_t *pass, LsDag *g)
+{
+    int64_t number = 0;
+    if (!get_int(r, o, "pass", 0, &number))
+        return false;
+    if (number < 0 || number > UINT32_MAX)
+        return fail(r, "'pass' is not the number of a pass");
+    pass[g->nnode] = (uint32_t)number;
+    if (number > 0)
+        g->pass = pass;
+    return true;
+}
+
 /* Reads a list of ids and marks these tensors (outputs) or nodes (required). */
 static bool get_marks(Reader *r, const cJSON *root, const char *key, LsDag *g, bool nodes)
 {
@@ -180,13 +194,14 @@ static bool get_graph(Reader *r, const cJSON *root, LsDag *g)
     g->tensor =
         ls_arena_alloc(r->arena, (size_t)cJSON_GetArraySize(tensors) + 1, sizeof *g->tensor);
     g->node = ls_arena_alloc(r->arena, (size_t)cJSON_GetArraySize(nodes) + 1, sizeof *g->node);
+    uint32_t *pass = ls_arena_alloc(r->arena, (size_t)cJSON_GetArraySize(nodes) + 1, sizeof *pass);
     cJSON_ArrayForEach(v, tensors) {
         if (!get_tensor(r, v, g->ntensor, &g->tensor[g->ntensor]))
             return false;
         g->ntensor++;
     }
     cJSON_ArrayForEach(v, nodes) {
-        if (!get_node(r, v, g->nnode, &g->node[g->nnode]))
+        if (!get_node(r, v, g->nnode, &g->node[g->nnode]) || !get_pass(r, v, pass, g))
             return false;
         g->nnode++;
     }

@@ -14,8 +14,9 @@ static void put_ids(FILE *to, const char *key, const uint32_t *id, uint32_t n)
     fprintf(to, "]");
 }
 
-static void put_node(FILE *to, uint32_t i, const LsDagNode *n)
+static void put_node(FILE *to, const LsDag *g, uint32_t i)
 {
+    const LsDagNode *n = &g->node[i];
     static const char *const kind[] = {"forward", "backward", "optimizer"};
     fprintf(to, " {\"id\": %" PRIu32 ", \"name\": ", i);
     ls_json_text(to, n->name);
@@ -34,6 +35,8 @@ static void put_node(FILE *to, uint32_t i, const LsDagNode *n)
             n->alternative ? ", \"alternative\": true" : "");
     if (n->of >= 0)
         fprintf(to, ", \"of\": %" PRId64, n->of);
+    if (g->pass != NULL && g->pass[i] > 0)
+        fprintf(to, ", \"pass\": %" PRIu32, g->pass[i]);
     fprintf(to, "}");
 }
 
@@ -69,7 +72,7 @@ void ls_dag_write(FILE *to, const LsDag *g)
     }
     fprintf(to, "],\n\"nodes\": [\n");
     for (uint32_t i = 0; i < g->nnode; i++) {
-        put_node(to, i, &g->node[i]);
+        put_node(to, g, i);
         fprintf(to, "%s\n", i + 1 < g->nnode ? "," : "");
     }
     fprintf(to, "]}\n");

@@ -237,6 +237,15 @@ uint32_t ls_prob_remake(const LsProb *p, uint32_t t, const bool *there, uint32_t
     return n;
 }
 
+bool ls_prob_takes_place(const LsProb *p, uint32_t v, uint32_t t)
+{
+    const LsDagNode *node = &p->dag->node[v];
+    for (uint32_t k = 0; k < node->ninplace; k++)
+        if (node->inplace[k].in == t)
+            return true;
+    return false;
+}
+
 LsRows ls_prob_reads(LsArena *arena, const LsProb *p)
 {
     LsPairs pairs = {0};

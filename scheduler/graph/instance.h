@@ -57,6 +57,11 @@ static inline bool ls_prob_fits(const LsProb *p, LsDagPair pair)
            && p->dag->tensor[pair.out].bytes <= p->dag->tensor[pair.in].bytes;
 }
 
+/* Returns whether a result of node v may take the place of tensor t. A value or sum that is put
+ * together part by part is such a t: it is made before other operands of v, so that all the parts
+ * before are done with. */
+bool ls_prob_takes_place(const LsProb *p, uint32_t v, uint32_t t);
+
 /* Allocates in `arena`. Alternatives are never `needed`: a plan may run one instead of the node
  * that it stands for. */
 LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace);

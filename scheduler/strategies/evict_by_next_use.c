@@ -32,6 +32,8 @@ typedef struct Room {
     uint32_t now;               /* node of the list that is about to run */
     int64_t bytes, most;        /* there; that shall be there */
     double power;               /* of the cost of a value, against its bytes */
+    uint32_t near;              /* so many nodes of the list ahead, what they read stays; 0: it may
+                                 * leave */
     LsSeq seq;
     uint32_t room, longest;     /* of seq */
 } Room;
@@ -79,17 +81,20 @@ static void leave(Room *z, uint32_t t)
     z->bytes -= z->p->size[t];
 }
 
+/* Small values stay: where the room is too small for what a node reads and writes, all would leave,
+ * statistics too, whose parts are most of a step. */
+static bool is_small(const Room *z, uint32_t t) { return z->p->size[t] <= z->most / 1024; }
+
 /* How well it would be to throw t away; 0: it must stay. */
 static double value_of(const Room *z, uint32_t t)
 {
-    const LsProb *p = z->p;
-    const uint32_t m = p->maker[t];
-    if (!z->there[t] || z->pins[t] > 0 || p->size[t] == 0 || m == LS_NO_ID
-        || z->again[m] >= DBL_MAX)
+    const uint32_t m = z->p->maker[t];
+    if (!z->there[t] || z->pins[t] > 0 || is_small(z, t) || m == LS_NO_ID
+        || z->again[m] >= DBL_MAX || (z->near > 0 && next_read(z, t) <= z->now + z->near))
         return 0;
     const double later = z->time[z->need[t]] - z->time[z->now] + 1;
     const double cost = z->again[m] / (z->p->base_cost + 1) + 1e-6;
-    return later * (double)p->size[t] / pow(cost, z->power);
+    return later * (double)z->p->size[t] / pow(cost, z->power);
 }
 
 /* Throws away until `more` bytes fit, as far as something may leave. */
@@ -143,14 +148,17 @@ static void pin(Room *z, uint32_t v, int by)
 }
 
 /* Runs node v, and before it what makes operands that are not there, one after the other, so that
- * few values are there at a time. */
+ * few values are there at a time: first those whose place a result takes. */
 static void run_whole(Room *z, uint32_t v)
 {
     const LsProb *p = z->p;
     pin(z, v, 1);
-    for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1] && z->seq.n < z->longest; k++)
-        if (!z->there[p->in.id[k]] && p->maker[p->in.id[k]] != LS_NO_ID)
-            run_whole(z, p->maker[p->in.id[k]]);
+    for (int late = 0; late < 2; late++)
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1] && z->seq.n < z->longest; k++) {
+            const uint32_t t = p->in.id[k];
+            if (!z->there[t] && p->maker[t] != LS_NO_ID && (late || ls_prob_takes_place(p, v, t)))
+                run_whole(z, p->maker[t]);
+        }
     run(z, v);
     pin(z, v, -1);
 }
@@ -203,8 +211,8 @@ static Room new_room(LsArena *arena, const LsProb *p)
 
 void ls_strategy_evict(LsCandidates *pool, const LsProb *p)
 {
-    enum { STEPS = 24, WAYS = 2, FAILURES = 2, MOST = 8000 };   /* MOST: nodes, for its time */
-    static const double power[WAYS] = {1, 1.5};
+    enum { STEPS = 24, WAYS = 3, FAILURES = 2, MOST = 8000 };   /* MOST: nodes, for its time */
+    static const struct { double power; uint32_t near; } ways[WAYS] = {{1, 0}, {1.5, 0}, {1, 12}};
     if (p->dag->pass == NULL || p->n > MOST)
         return;
     LsArena *arena = ls_arena_new();                /* the pool's is renewed between offers */
@@ -215,7 +223,8 @@ void ls_strategy_evict(LsCandidates *pool, const LsProb *p)
         most *= 0.88;
         z.most = (int64_t)most;
         for (int way = 0; way < WAYS; way++) {
-            z.power = power[way];
+            z.power = ways[way].power;
+            z.near = ways[way].near;
             if (pass(&z)) {
                 any = true;
                 offer(pool, &z);

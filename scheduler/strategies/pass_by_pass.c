@@ -13,8 +13,8 @@
 #include "scheduler/strategies/published_strategies.h"
 
 enum {
-    MOST_RUNS = 16,             /* times the nodes */
-    AGAIN = 32,                 /* most nodes that the cost of making a value again counts */
+    MOST_RUNS = 6,              /* times the nodes */
+    AGAIN = 100,                /* most nodes that the cost of making a value again counts */
     STEPS = 24,                 /* prices that are tried */
 };
 
@@ -87,23 +87,13 @@ static void keep_worthy(Passes *e, uint32_t v)
     }
 }
 
-static bool takes_place(const LsProb *p, uint32_t v, uint32_t t)
-{
-    const LsDagNode *node = &p->dag->node[v];
-    for (uint32_t k = 0; k < node->ninplace; k++)
-        if (node->inplace[k].in == t)
-            return true;
-    return false;
-}
-
-/* Runs v, and before it what makes its missing operands: first those whose place a result takes. A
- * value or a sum is put together part by part, so the parts before come first. */
+/* Runs v, and before it what makes its missing operands: first those whose place a result takes. */
 static void run(Passes *e, uint32_t v)
 {
     const LsProb *p = e->p;
     for (int late = 0; late < 2; late++)
         for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1] && !e->failed; k++)
-            if (!e->there[p->in.id[k]] && (late || takes_place(p, v, p->in.id[k])))
+            if (!e->there[p->in.id[k]] && (late || ls_prob_takes_place(p, v, p->in.id[k])))
                 run(e, p->maker[p->in.id[k]]);
     e->failed |= e->seq.n >= e->most;
     if (e->failed)

@@ -380,6 +380,7 @@ row "model" --heads 4 "gpt --depth=1 --width=8 --vocab=9 --context=4 -o new/m"
 row "model" --vocab 4 "gpt --depth=1 --width=8 --heads=2 --context=4 -o new/m"
 row "model" --context 4 "$GPT"
 row "model" --head untied "$GPT"
+row "model" --patch 4 "vit --width=8 --depth=1 --heads=2 --size=16 -o new/m" 8
 row "model" --stem cifar "resnet18 --width=2 --size=32 -o new/m"
 row "model" --up bilinear "$UNET"
 row "model" --pad valid "unet --width=2 --depth=1 --size=32 -o new/m"

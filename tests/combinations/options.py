@@ -181,7 +181,8 @@ class Options:
         elif dice.random() < 0.6:
             self.way_compile += ["--recompute", dice.choice(["none", "all", "except-last"])]
         self.way(0.15, "--no-inplace", "--no-alternatives", "--store-gradients")
-        self.way(0.2, "--tiles 2@64B", "--tiles 3@256B", "--tiles 8@1B")
+        self.way(0.2, "--tiles 2@64B", "--tiles 3@256B", "--tiles 8@1B",
+                 "--tiles 2tokens@64B")
         self.way_run += ["--threads", str(dice.choice([1, 1, 2, 3]))]
         self.in_two = dice.random() < 0.15
 

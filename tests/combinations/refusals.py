@@ -55,7 +55,7 @@ ROWS = [
     (r"--head-chunks: a chunk has positions of several samples",
      lambda o: given("--head-chunks")(o) and samples(o)),
     (r"--tiles: no value of \d+ bytes or more can be computed in parts", given("--tiles")),
-    (r"--tiles: parts of samples do not go together with",
+    (r"--tiles: values in parts do not go together with",
      lambda o: given("--tiles")(o) and (o.mode in ("grads", "dp") or given("--stages")(o))),
     (r"--precision-of: nothing is called 'y0'", given("--head-chunks")),
     (r"has rank \d+, and its weight has", given("--lora")),

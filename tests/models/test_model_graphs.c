@@ -29,6 +29,7 @@ static const char *const full[] = {
     "vgg16_bn",
     "vgg19",
     "vgg19_bn",
+    "vit",
 };
 enum { NFULL = sizeof full / sizeof *full };
 

@@ -52,6 +52,7 @@ static const struct { const char *line; int64_t parameters;
     {"vgg16_bn", 138365992},
     {"vgg19", 143667240},
     {"vgg19_bn", 143678248},
+    {"vit", 86567656},
 };
 
 START_TEST(parameter_counts_are_the_published_ones)
@@ -230,6 +231,8 @@ static const struct { const char *line, *says; } refused[] = {
     {"unet --dropout=0.99999999", "a rate of at least 0 and below 1"},
     {"cnn --depth=400", "does not fit"},
     {"gpt --heads=7", "not a multiple of --heads=7"},
+    {"vit --heads=7", "not a multiple of --heads=7"},
+    {"vit --patch=225", "does not fit"},
     {"pspnet50 --size=224", "the next sizes that fit are 233 to 240"},
     {"mlp --width=65536 --depth=300", "are more than 64 GiB"},
     {"vgg16 --width=65536", "more than 2^40"},

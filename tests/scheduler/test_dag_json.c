@@ -28,9 +28,15 @@ static char *text_of(const LsDag *g)
 START_TEST(a_graph_written_and_read_is_written_the_same)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {
-        char *text = text_of(dag_make(a, 8, seed));
+        LsDag *made = dag_make(a, 8, seed);
+        uint32_t *pass = ls_arena_alloc(a, made->nnode, sizeof *pass);
+        for (uint32_t v = 0; v < made->nnode; v++)
+            pass[v] = v / 3;
+        made->pass = seed % 2 ? pass : NULL;
+        char *text = text_of(made);
         LsDag *g = ls_dag_parse(a, text, why, sizeof why);
         ck_assert_msg(g != NULL, "%s", why);
+        ck_assert((g->pass != NULL) == (made->pass != NULL));
         ck_assert_str_eq(text_of(g), text);
     }
 }
@@ -93,6 +99,7 @@ START_TEST(what_is_no_graph_is_refused_with_the_reason)
          "node 1: the costs up to here are above 1e+30 ns"},
         {NODE(", \"once\": 3"), "neither true nor false"},
         {NODE(", \"of\": 9"), "'of' is not a node"},
+        {NODE(", \"pass\": -1"), "'pass' is not the number of a pass"},
         {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"sideways\", \"cost\": 1}]}",
          "none of forward"},
         {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": -1}]}",

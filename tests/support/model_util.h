@@ -116,6 +116,7 @@ static const char *const small[] = {
     "unet --width=4 --depth=3 --size=37", "unet --width=4 --depth=2 --size=44 --pad=valid",
     "unet --width=4 --depth=3 --size=37 --up=bilinear --dropout=0.5",
     "vgg16 --width=4 --size=64", "vgg19_bn --width=4 --size=32 --dropout=0",
+    "vit --width=32 --heads=4 --depth=2 --size=16 --patch=8 --classes=5 --dropout=0.1",
 };
 enum { NSMALL = sizeof small / sizeof *small };
 

@@ -22,6 +22,7 @@ steps=5 more=       # of programs: updates, more options
 trained() {
     name=$1 model=$2 threads=$3
     shift 3
+    [ -z "${LS_WHOLE-}" ] || steps=50
     "$lowerset" compile "$model" -q -O 0 --plan-effort 1 --store-gradients "$@" -o net \
         >said 2>&1 || fail "compile $*"
     ./net --data "synthetic:$samples" --seed 3 --threads "$threads" --lr 0.05 --steps "$steps" \

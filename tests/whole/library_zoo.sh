@@ -20,6 +20,7 @@ spec() {
     resnet*) echo "--stem=cifar --width=2 --size=8 --classes=5" ;;
     densenet* | googlenet | vgg*) echo "--width=2 --size=32 --classes=5" ;;
     pspnet*) echo "--width=2 --size=41 --classes=5" ;;
+    vit) echo "--depth=1 --width=8 --heads=2 --size=8 --patch=4 --classes=5 --dropout=0.1" ;;
     *) fail "a network of the zoo that this test does not know: $1" ;;
     esac
 }

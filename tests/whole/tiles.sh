@@ -30,6 +30,9 @@ same unet.onnx "2@64KiB" --batch 3
 few || same unet.onnx "3@128KiB" --batch 3 --budget min
 few || same resnet.onnx "2@100KiB" --batch 3 --budget 60%
 samples=17
+[ -z "${LS_WHOLE-}" ] || for net in small unet resnet vgg; do
+    same $net.onnx "2@16KiB 3@16KiB 7@16KiB" --batch 7
+done
 
 # ---- evaluation is in parts, too ----
 "$lowerset" compile small.onnx -q -O 0 $on --tiles 3@16KiB -o net >said 2>&1 || fail "compile"
@@ -73,6 +76,9 @@ for budget in min 60%; do
     "${PYTHON:-python3}" "$judge" tiled.graph.json tiled.plan.json >said 2>&1 \
         || fail "the judge refuses a plan in parts at $budget"
 done
+# Strategies for values in parts go by passes: statistics of batch norms are between them.
+passes=$(grep -o '"pass": *[0-9]*' tiled.graph.json | sort -u | wc -l)
+[ "$passes" -ge 4 ] || fail "the graph has $passes passes"
 
 # ---- what is refused ----
 refused() {
