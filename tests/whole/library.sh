@@ -108,8 +108,9 @@ mkdir only alone
 for tool in cc as ld; do
     ! command -v $tool >/dev/null 2>&1 || ln -s "$(command -v $tool)" only/$tool
 done
-PATH=$PWD/only CC=cc "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -o alone/2nd 2>said \
-    || fail "without objcopy and ar"
+# (cc may be ccache, which looks for the compiler itself)
+CCACHE_PATH=$PATH PATH=$PWD/only CC=cc "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib \
+    -o alone/2nd 2>said || fail "without objcopy and ar"
 nm -s alone/lib2nd.a | grep -q '^net_2nd_step in ' || fail "the archive has no index"
 CC=cc "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -o lib/2nd 2>said \
     || fail "2nd again"
