@@ -129,8 +129,8 @@ static bool no_tiles(LsJob *job)
 {
     static const char *const of[] = {
         "samples", "rows of one picture (--batch=1)",
-        "tokens (parts end with blocks of the sums of weights' gradients: each 256 tokens or so, "
-        "of all samples together)"};
+        ("tokens (parts end with blocks of the sums of weights' gradients: each 256 tokens or so, "
+         "of all samples together)")};
     return ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, "a smaller size, or --tiles=off",
                     "--tiles: no value of %" PRId64 " bytes or more can be computed in parts of "
                     "the %s", job->tiling.least, of[job->tiling.of]);
