@@ -1,5 +1,5 @@
-"""picture_net.py OUT [2|3] [loss]: a network of pictures (2-D or 3-D), which are large enough to be
-computed in bands: instance, group and batch norms, dropouts, strided, dilated, grouped and
+"""picture_net.py OUT [2|3] [loss [nll]]: a network of pictures (2-D or 3-D), which are large enough
+to be computed in bands: instance, group and batch norms, dropouts, strided, dilated, grouped and
 transposed convolutions, poolings whose windows overlap or not, resizes, a split and a
 concatenation, with scores per position, or with a cross-entropy of them in the file, which are then
 no output. Needs nothing but Python."""
@@ -77,7 +77,10 @@ def main():
     if "loss" in sys.argv:
         labels = net.input("labels", ["N", *sizes], INT64)
         by = net.weight([3], [1.0, 0.5, 2.0], prefix="c")
-        loss = net.node("SoftmaxCrossEntropyLoss", [y, labels, by], ignore_index=1)
+        if "nll" in sys.argv:
+            y = net.node("LogSoftmax", [y], axis=1)
+        op = "NegativeLogLikelihoodLoss" if "nll" in sys.argv else "SoftmaxCrossEntropyLoss"
+        loss = net.node(op, [y, labels, by], ignore_index=1)
         net.output(loss, [])
     else:
         net.output(y, ["N", 3, *sizes])
