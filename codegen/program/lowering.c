@@ -107,8 +107,8 @@ bool ls_lower(LsCtx *cx, LsLowering *l)
     if (l->train->rank.updates != NULL)
         lower_updates(cx, l->train->rank.updates, l);
     l->tiled = ls_tile_samples(cx, l->train, l->target, &l->tiling);
-    ls_tile_samples(cx, l->eval, l->target, &(LsTiling){l->tiling.tiles, l->tiling.least,
-                                                        l->tiling.of});
+    LsTiling of_eval = l->tiling;
+    ls_tile_samples(cx, l->eval, l->target, &of_eval);
     for (size_t k = 0; k < sizeof stage / sizeof *stage; k++) {
         stage[k].run(cx, &l->train, l);
         if (!stage[k].training_only)

@@ -49,6 +49,18 @@ class Compared(unittest.TestCase):
             self.assertIn(name, found)
             self.assertLess(off(found[name], value), limit, name)
 
+    def assert_steps(self, t, module, x, y, optimizer, steps, loss=F.cross_entropy, what="loss",
+                     schedule=None):
+        """Steps of the trainer and of torch over the same batch have the same losses."""
+        for _ in range(steps):
+            optimizer.zero_grad()
+            want = loss(module(**x) if isinstance(x, dict) else module(x), y)
+            want.backward()
+            self.assert_close(t.step(x, y), want.item(), what)
+            optimizer.step()
+            if schedule is not None:
+                schedule.step()     # the trainer reads the rate there
+
 
 def optimizer_of(kind, module, **settings):
     return kind([p for p in module.parameters() if p.requires_grad], **settings)
@@ -147,19 +159,11 @@ class Losses(Compared):
         optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
         with lowerset.trainer(module, x, loss=loss, optimizer=optimizer, example_target=target,
                               **FAST, **options) as t:
-            for _ in range(5):
-                optimizer.zero_grad()
-                want = loss(module(x), target)
-                want.backward()
-                self.assert_close(t.step(x, target), want.item(), str(loss))
-                optimizer.step()
+            self.assert_steps(t, module, x, target, optimizer, 5, loss, str(loss))
             self.assert_state(t, module)
             # a last batch that is smaller
-            optimizer.zero_grad()
-            want = loss(module(x[:3]), target[:3])
-            want.backward()
-            self.assert_close(t.step(x[:3], target[:3]), want.item(), f"{loss}, a short batch")
-            optimizer.step()
+            self.assert_steps(t, module, x[:3], target[:3], optimizer, 1, loss,
+                              f"{loss}, a short batch")
             self.assert_state(t, module)
 
     def test_of_classes(self):
@@ -186,12 +190,7 @@ class Losses(Compared):
         optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
         with lowerset.trainer(module, x, loss=loss, optimizer=optimizer, example_target=y,
                               **FAST) as t:
-            for _ in range(5):
-                optimizer.zero_grad()
-                want = loss(module(x), y)
-                want.backward()
-                self.assert_close(t.step(x, y), want.item(), "a function")
-                optimizer.step()
+            self.assert_steps(t, module, x, y, optimizer, 5, loss, "a function")
             self.assert_state(t, module)
             self.assertLess(off(t.predict(x), module(x)), CLOSE)
             self.assert_close(t.evaluate(x, y), loss(module(x), y).item(), "evaluation")
@@ -245,13 +244,7 @@ class Optimizers(Compared):
                 optimizer = kind(module.parameters(), **settings)
                 schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
                 with lowerset.trainer(module, x, optimizer=optimizer, **FAST) as t:
-                    for _ in range(10):
-                        optimizer.zero_grad()
-                        want = F.cross_entropy(module(x), y)
-                        want.backward()
-                        self.assert_close(t.step(x, y), want.item(), "loss")
-                        optimizer.step()
-                        schedule.step()     # the trainer reads the rate there
+                    self.assert_steps(t, module, x, y, optimizer, 10, schedule=schedule)
                     self.assert_state(t, module)
 
     def test_refusals(self):
@@ -285,12 +278,7 @@ class Optimizers(Compared):
                       {"params": list(p.values()), "weight_decay": 0.3}]
             optimizer = kind(groups if at else groups[::-1], lr=0.05)
             with lowerset.trainer(module, x, optimizer=optimizer, **FAST) as t:
-                for _ in range(10):
-                    optimizer.zero_grad()
-                    want = F.cross_entropy(module(x), y)
-                    want.backward()
-                    self.assert_close(t.step(x, y), want.item(), "loss")
-                    optimizer.step()
+                self.assert_steps(t, module, x, y, optimizer, 10)
                 self.assert_state(t, module)
 
     def test_what_the_optimizer_lacks_stays(self):
@@ -364,12 +352,7 @@ class Exports(Compared):
         optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
         t = lowerset.trainer(module, x, optimizer=optimizer, **{**FAST, **options})
         self.addCleanup(t.close)
-        for _ in range(steps):
-            optimizer.zero_grad()
-            want = loss(module(**x) if isinstance(x, dict) else module(x), y)
-            want.backward()
-            self.assert_close(t.step(x, y), want.item(), "loss")
-            optimizer.step()
+        self.assert_steps(t, module, x, y, optimizer, steps, loss)
         return t
 
     def test_dropout_of_attention_draws(self):

@@ -47,3 +47,25 @@ same() {
 }
 # number FILE KEY: the last number after this key
 number() { sed -n "s/.*\"$2\":[[:space:]]*\([0-9]*\).*/\1/p" "$1" | tail -n 1; }
+# arena PLAN.json: bytes of the plan's arena
+arena() { grep -v 'no_recompute\|least_arena' "$1" >line; number line arena_bytes; }
+# least_arenas MODEL BATCH WAY...: the file `arenas`, a line for each way of options
+least_arenas() {
+    model=$1 batch=$2
+    shift 2
+    for way in "$@"; do
+        # shellcheck disable=SC2086
+        "$lowerset" plan "$model" --batch "$batch" --budget min --plan-effort 1 --json -q $way \
+            >plan.json 2>said || fail "plan $way"
+        echo "$(arena plan.json)"
+    done >arenas
+}
+# refused WORDS MODEL OPTION...: compile ends with these words
+refused() {
+    words=$1
+    shift
+    if "$lowerset" compile "$@" -q -O 0 -o net >said 2>&1; then
+        fail "$*: accepted"
+    fi
+    grep -q -e "$words" said || fail "$*: no word of '$words'"
+}

@@ -38,7 +38,6 @@ for op in Resize resize_grad xent_lse xent_part xent_grad; do
 done
 
 # ---- memory ----
-arena() { grep -v 'no_recompute\|least_arena' "$1" >line; number line arena_bytes; }
 plan() { "$lowerset" plan large.onnx --batch 1 --plan-effort 1 --json -q --budget min "$@"; }
 plan >whole.json
 plan --tiles 4rows@3MiB >parts.json
@@ -50,14 +49,6 @@ grep -q '"parts":4,"of":"rows"' parts.json || fail "plan --json says nothing of 
 grep -q 'parts of the rows' said || fail "--tiles auto cuts no rows"
 
 # ---- what is refused ----
-refused() {
-    words=$1
-    shift
-    if "$lowerset" compile "$@" -q -O 0 -o net >said 2>&1; then
-        fail "$*: accepted"
-    fi
-    grep -q -e "$words" said || fail "$*: no word of '$words'"
-}
 refused "rows of one picture (--batch=1)" unet.onnx --batch 2 --tiles 2rows@64KiB
 refused "rows of one picture" unet.onnx --batch 1 --tiles 2rows@1GiB
 refused "Nrows@SIZE" unet.onnx --batch 1 --tiles 2row@64KiB

@@ -39,15 +39,10 @@ parts=$(grep -c '"op": *"matmul_part"' parts.json) || fail "no gradient of a wei
 [ "$parts" -ge 24 ] || fail "$parts parts of gradients of weights"
 
 # ---- memory: a head in chunks, and parts beside it ----
-arena() { grep -v 'no_recompute\|least_arena' "$1" >line; number line arena_bytes; }
 "$lowerset" model gpt --depth=2 --width=64 --heads=2 --context=256 --vocab=1000 --batch=0 \
     --weights=none -o deep.onnx >said
-for way in "" "--head-chunks 8" "--head-chunks 8 --tiles 8@512KiB" \
-    "--head-chunks auto --tiles auto"; do
-    "$lowerset" plan deep.onnx --batch 8 --budget min --plan-effort 1 --json -q $way >plan.json \
-        2>said || fail "plan $way"
-    echo "$(arena plan.json)"
-done >arenas
+least_arenas deep.onnx 8 "" "--head-chunks 8" "--head-chunks 8 --tiles 8@512KiB" \
+    "--head-chunks auto --tiles auto"
 set -- $(cat arenas)
 [ "$2" -lt "$1" ] && [ "$3" -lt $(($2 * 8 / 10)) ] && [ "$4" -lt $(($2 * 8 / 10)) ] \
     || fail "least arenas: whole $1, head in chunks $2, parts $3, chosen $4"
