@@ -72,7 +72,7 @@ static LsValueId slice(LsRewrite *r, const LsTiler *s, LsValueId v, LsValueId in
     return ls_out(r->to, n, 0);
 }
 
-/* LsTileRows of value v for tile t, put together from those of its tiles. */
+/* Rows of value v for tile t, put together from those of its tiles. */
 static LsValueId join(LsRewrite *r, const LsTiler *s, LsValueId v, LsSpan rows, int t)
 {
     LsValueId *in = ls_arena_alloc(r->cx->arena, (size_t)s->r.tiles, sizeof *in);
@@ -96,7 +96,7 @@ static LsValueId join(LsRewrite *r, const LsTiler *s, LsValueId v, LsSpan rows, 
     return ls_out(r->to, n, 0);
 }
 
-/* LsTileRows of value v for tile t of a node of that part. */
+/* Rows of value v for tile t of a node of that part. */
 static LsValueId rows_of(LsRewrite *r, const LsTiler *s, LsValueId v, LsSpan rows, int t,
                          LsPhase phase)
 {
