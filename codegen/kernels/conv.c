@@ -252,7 +252,7 @@ bool ls_conv_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t 
     if (places < (d.chunk > 0 ? LS_WINO_IMAGE : LS_DW_IMAGE))
         return false;
     return t->kind == LS_TARGET_CPU && node->op == LS_OP_CONV_DW && node->nin == 2
-           && !node->attr.window.each && !ls_geo_is_depthwise(&d) && !d.dot16;
+           && !node->attr.window.each && !ls_geo_is_depthwise(&d);
 }
 
 static LsCostWay conv_way(const LsGraph *g, LsNodeId n, const LsTarget *t)

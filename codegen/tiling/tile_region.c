@@ -101,8 +101,6 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
     int64_t parts, points;
     if (node->computed != NULL || node->phase == LS_UPDATE)
         return false;
-    if (r->axis > 0 && node->rounds != LS_REAL)
-        return false;
     if (node->op == LS_OP_FUSED)
         return fused_fits(r, n);
     if (r->axis > 0)

@@ -47,6 +47,10 @@ same() {
 }
 # number FILE KEY: the last number after this key
 number() { sed -n "s/.*\"$2\":[[:space:]]*\([0-9]*\).*/\1/p" "$1" | tail -n 1; }
+# in_graph OP COUNT: graph.json has at least so many of these nodes
+in_graph() {
+    [ "$(grep -o "\"op\": *\"$1\"" graph.json | wc -l)" -ge "$2" ] || fail "$1 is whole"
+}
 # arena PLAN.json: bytes of the plan's arena
 arena() { grep -v 'no_recompute\|least_arena' "$1" >line; number line arena_bytes; }
 # least_arenas MODEL BATCH WAY...: the file `arenas`, a line for each way of options

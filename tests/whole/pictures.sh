@@ -22,6 +22,9 @@ few || same odd.onnx "7rows@300KiB" --batch 1 --precision f64
 on="--batch 1 --bn train --dropout on"
 few || same net2.onnx "5rows@1KiB" $on
 same net3.onnx "3rows@64KiB" $on
+same net2.onnx "3rows@1KiB" $on --precision bf16 --machine cpu-amx --bf16-sums pairs
+few || same unet.onnx "5rows@8KiB" --batch 1 --precision bf16 --machine cpu-amx --bf16-sums tiles
+few || same net3.onnx "3rows@16KiB" $on --precision f16
 same linear.onnx "3rows@16KiB" --batch 1
 few || same linear.onnx "5rows@1KiB" --batch 1 --loss mse
 same loss2.onnx "2rows@16KiB 5rows@1KiB" --batch 1 --loss graph
@@ -34,8 +37,12 @@ few || same net2.onnx "3rows@64KiB" --batch 3 --microbatches 3 --bn train --drop
 "$lowerset" plan loss2.onnx --batch 1 --loss graph --tiles 5rows@1KiB --plan-effort 1 -q \
     --graph-json graph.json >said 2>&1 || fail "plan of a loss in the file"
 for op in Resize resize_grad xent_lse xent_part xent_grad; do
-    [ "$(grep -o "\"op\": *\"$op\"" graph.json | wc -l)" -ge 5 ] || fail "$op is whole"
+    in_graph $op 5
 done
+"$lowerset" plan unet.onnx --batch 1 --precision bf16 --tiles 3rows@8KiB --plan-effort 1 -q \
+    --graph-json graph.json >said 2>&1 || fail "plan in bf16"
+in_graph Conv 24
+in_graph conv_dw_part 18
 
 # ---- memory ----
 plan() { "$lowerset" plan large.onnx --batch 1 --plan-effort 1 --json -q --budget min "$@"; }

@@ -20,7 +20,7 @@ same small.onnx "3@16KiB" $on --budget min
 same linear.onnx "3@1KiB" --batch 4
 few || same small.onnx "3@16KiB" $on --no-alternatives --no-inplace
 few || same small.onnx "3@16KiB" $on --precision f64
-same small.onnx "3@8KiB" $on --precision bf16
+same small.onnx "3@8KiB" $on --precision bf16 --machine cpu-amx --bf16-sums pairs
 few || same small.onnx "3@8KiB" $on --precision f16
 samples=20
 few || same small.onnx "2@16KiB" --batch 6 --bn train --dropout on --microbatches 2 --ema 0.9
@@ -29,6 +29,7 @@ same small.onnx "3@16KiB" --batch 6 --bn train --dropout off --accumulate 2 --cl
 few || same small.onnx "2@16KiB" --batch 8 --bn train --dropout off --ranks 2
 samples=8
 same unet.onnx "2@64KiB" --batch 3
+few || same unet.onnx "3@16KiB" --batch 3 --precision bf16 --machine cpu-amx --bf16-sums tiles
 few || same unet.onnx "3@128KiB" --batch 3 --budget min
 few || same resnet.onnx "2@100KiB" --batch 3 --budget 60%
 samples=17
@@ -42,6 +43,12 @@ done
 "$lowerset" compile small.onnx -q -O 0 $on -o net >said 2>&1 || fail "compile"
 ./net --data synthetic:17 --eval --progress none 2>&1 | grep -o 'val_loss [-0-9.e]*' >whole.eval
 [ -s whole.eval ] && cmp -s whole.eval parts.eval || fail "evaluation in parts"
+
+# ---- what runs in parts ----
+"$lowerset" plan unet.onnx --batch 3 --precision bf16 --tiles 3@16KiB --plan-effort 1 -q \
+    --graph-json graph.json >said 2>&1 || fail "plan in bf16"
+in_graph Conv 24
+in_graph conv_dw_part 18
 
 # ---- memory ----
 "$lowerset" plan vgg.onnx --batch 8 --budget min --plan-effort 1 --json -q >whole.json
