@@ -81,14 +81,11 @@ LS_SHARED_FN void ls_conv_gather_rounded(const LsConv *d, LsSource x, int64_t g,
 {
     enum { SOME = 16 };
     _Alignas(64) real rows[SOME * LS_LDA];
-    LsConv merged = *d;
-    if (d->group == 1 && d->ax[2].off_step == 1)
-        merged.run = d->ax[2].taps * d->cin;
     for (int64_t k = k0; k < k1; k += LS_KC, to += LS_KC)
         for (int64_t i = 0; i < n; i += SOME) {
             const int64_t some = ls_least(SOME, n - i), deep = ls_least(LS_KC, k1 - k);
-            ls_gather(&merged, (LsSource){.at = x.at, .row = x.row}, g, p + i, some, k, k + deep,
-                      rows, LS_LDA);
+            ls_gather_runs(d, ls_conv_line_run(d), (LsSource){.at = x.at, .row = x.row}, g, p + i,
+                           some, k, k + deep, rows, LS_LDA);
             for (int64_t r = 0; r < some; r++)
                 ls_give(LS_STORED_BF16, to + (i + r) * ld, 0, rows + r * LS_LDA, deep);
         }
@@ -113,8 +110,8 @@ LS_INLINE void ls_conv_gather_words(const LsConv *d, LsSource x, int64_t g, int6
     }
     LsConv half = *d;
     half.cin /= 2;
-    half.run = d->group == 1 && d->ax[2].off_step == 1 ? d->ax[2].taps * half.cin : half.cin;
-    ls_gather(&half, (LsSource){.at = x.at, .row = x.row / 2}, g, p, n, k0 / 2, k1 / 2, to, ld);
+    ls_gather_runs(&half, ls_conv_line_run(&half), (LsSource){.at = x.at, .row = x.row / 2}, g, p,
+                   n, k0 / 2, k1 / 2, to, ld);
 }
 
 /* Rows p .. p + n at depths k0 .. k0 + k as rows of words, LS_LDA apart. */

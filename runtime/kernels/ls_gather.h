@@ -186,19 +186,41 @@ LS_INLINE void ls_gather_tap(const LsConv *d, LsSource x, int64_t c0, int64_t p,
     }
 }
 
-/* Columns k0..k1 of the gathered matrix of group g, rows p..p+n. */
-LS_SHARED_FN void ls_gather(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n,
-                            int64_t k0, int64_t k1, real *to, int64_t ld)
+/* Elements that lie behind each other in a source in memory, if places have no other channels. */
+LS_INLINE int64_t ls_conv_line_run(const LsConv *d)
+{
+    return d->group == 1 && d->ax[2].off_step == 1 ? d->ax[2].taps * d->cin : d->cin;
+}
+
+/* Columns k0..k1 of the gathered matrix of group g, rows p..p+n, in runs of so many elements. */
+LS_SHARED_FN void ls_gather_runs(const LsConv *d, int64_t run, LsSource x, int64_t g, int64_t p,
+                                 int64_t n, int64_t k0, int64_t k1, real *to, int64_t ld)
 {
     if (k0 == k1)
         return;
-    int64_t runs = d->ax[2].taps * d->cin / d->run;
-    for (int64_t r = k0 / d->run; r * d->run < k1; r++) {
-        int64_t lo = ls_most(k0, r * d->run), hi = ls_least(k1, (r + 1) * d->run);
+    int64_t runs = d->ax[2].taps * d->cin / run;
+    for (int64_t r = k0 / run; r * run < k1; r++) {
+        int64_t lo = ls_most(k0, r * run), hi = ls_least(k1, (r + 1) * run);
         int64_t t2 = r % runs, t1 = r / runs % d->ax[1].taps, t0 = r / runs / d->ax[1].taps;
-        ls_gather_tap(d, x, g * d->cin, p, n, t0, t1, t2, lo - r * d->run, hi - lo, to + lo - k0,
-                      ld);
+        ls_gather_tap(d, x, g * d->cin, p, n, t0, t1, t2, lo - r * run, hi - lo, to + lo - k0, ld);
     }
+}
+
+/* The same. Reals in memory that are rounded are gathered as they are, and rounded by rows: runs
+ * of a picture's three channels are short. */
+LS_SHARED_FN void ls_gather(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n,
+                            int64_t k0, int64_t k1, real *to, int64_t ld)
+{
+    const LsStored round = x.round;
+    const bool rounds = x.compute == NULL && x.type == LS_STORED_REAL && round != LS_STORED_REAL;
+    if (!rounds) {
+        ls_gather_runs(d, d->run, x, g, p, n, k0, k1, to, ld);
+        return;
+    }
+    x.round = LS_STORED_REAL;
+    ls_gather_runs(d, ls_conv_line_run(d), x, g, p, n, k0, k1, to, ld);
+    for (int64_t i = 0; i < n; i++)
+        ls_round_all(round, to + i * ld, k1 - k0);
 }
 
 /* Kernel element of tap number t of a phase. */

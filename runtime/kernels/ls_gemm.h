@@ -55,6 +55,15 @@ LS_INLINE bool ls_is_plain(LsSource s)
 LS_INLINE bool ls_in_place(LsSource s) { return s.compute == NULL && ls_is_plain(s); }
 LS_INLINE const real *ls_reals(LsSource s) { return s.at; }
 
+/* Rounds n reals to the type. */
+LS_INLINE void ls_round_all(LsStored type, real *to, int64_t n)
+{
+    for (int64_t i = 0; type == LS_STORED_BF16 && i < n; i++)
+        to[i] = ls_round_brain(to[i]);
+    for (int64_t i = 0; type == LS_STORED_F16 && i < n; i++)
+        to[i] = ls_round_half(to[i]);
+}
+
 /* to[i] = element at + i of memory of any type. */
 LS_INLINE void ls_take(LsSource s, int64_t at, real *restrict to, int64_t n)
 {
@@ -62,10 +71,7 @@ LS_INLINE void ls_take(LsSource s, int64_t at, real *restrict to, int64_t n)
 #ifdef LS_UNPACKS
     if (s.type == LS_STORED_PACKED) {
         ls_unpack(s.packed, s.at, at, to, n);
-        for (int64_t i = 0; s.round == LS_STORED_BF16 && i < n; i++)
-            to[i] = ls_round_brain(to[i]);
-        for (int64_t i = 0; s.round == LS_STORED_F16 && i < n; i++)
-            to[i] = ls_round_half(to[i]);
+        ls_round_all(s.round, to, n);
         return;
     }
 #endif
