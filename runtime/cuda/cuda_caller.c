@@ -56,8 +56,9 @@ bool ls_cuda_after(LsDevice *d, void *stream, LsError *e)
         err = cudaEventRecord(c->theirs, stream_of(stream));
     if (err != cudaSuccess) {
         cudaGetLastError();
-        return ls_fail(e, LS_EXIT_USAGE, "this is no stream of the GPU that the net lies on, %s: %s",
-                       c->info.name, cudaGetErrorString(err));
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "this is no stream of the GPU that the net lies on, %s: %s", c->info.name,
+                       cudaGetErrorString(err));
     }
     return ls_cuda_check(c, cudaStreamWaitEvent(c->stream, c->theirs, 0),
                          "wait for the caller's stream")

@@ -124,9 +124,9 @@ static char *logged(LsNet *n, const void *const *input, int64_t samples)
 }
 
 /* The streams are the caller's, s0, and that of the steps, s1; e4 and e5 lead from one to the
- * other. e0 to e3 say of both slots that the batch is there and that the run is done. Places of x are
- * copied one by one, as they are fewer than channels, and the sample that lacks is the first one
- * again. The host waits for the step before alone, whose loss it reads. */
+ * other. e0 to e3 say of both slots that the batch is there and that the run is done. Places of x
+ * are copied one by one, as they are fewer than channels, and the sample that lacks is the first
+ * one again. The host waits for the step before alone, whose loss it reads. */
 static const char by_events[] = "s0 record e4\n"
                                 "s1 wait e4\n"
                                 "rows of 4 device to device: s1 work\n"
