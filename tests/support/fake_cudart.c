@@ -491,7 +491,15 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, 0); }
-cudaError_t cudaEventDestroy(cudaEvent_t e) { free(e); return told(cudaSuccess); }
+
+/* What waits for the event, or records it, is done first. */
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+    for (int k = 0; k < nstreams; k++)
+        run_until(streams[k], streams[k]->given);
+    free(e);
+    return told(cudaSuccess);
+}
 
 /* The default stream is a stream like others here; it waits for none. */
 static cudaStream_t named(cudaStream_t s)

@@ -26,7 +26,7 @@ mkdir "$OUT/lib"
 ln -s "$BUILD/tests/libcublasLt-fake.so" "$OUT/lib/libcublasLt.so.13"
 ln -s "$BUILD/tests/libcudnn-fake.so" "$OUT/lib/libcudnn.so.9"
 for f in fake_cudart cuda_executor; do
-    cc -std=gnu11 -D_GNU_SOURCE -O2 -I"$SOURCE" -isystem "$CUDA/include" \
+    cc -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -I"$SOURCE" -isystem "$CUDA/include" \
         -c "$SOURCE/tests/support/$f.c" -o "$OUT/$f.o"
 done
 
@@ -40,7 +40,7 @@ paper_kernels() {
     kernels=$OUT/kernels-$({ echo "$factors"; sed '1,/^ \*\//d' "$1/net.cu"; } |
         cksum | tr -d ' ').o
     [ -f "$kernels" ] \
-        || cc -std=gnu11 -D_GNU_SOURCE "-O$opt" -w $(sed -n 's/^#define \(LS_F64\)$/-D\1/p' \
+        || cc -std=gnu11 -D_GNU_SOURCE "-O$opt" -fPIC -w $(sed -n 's/^#define \(LS_F64\)$/-D\1/p' \
         "$1/net.cu") -DLS_EXECUTOR -DLS_TEXT="\"$1/net.cu\"" \
         $factors -DLS_PARTS="\"$1/parts.def\"" -I"$SOURCE" -isystem "$CUDA/include" \
         -c "$SOURCE/tests/whole/paper_gpu.c" -o "$kernels"
@@ -68,7 +68,8 @@ build_paper() {
 }
 
 # build_paper_library DIR MODEL OPTIONS...: DIR/client, the library for the simulated GPU in
-# tests/whole/library_gpu.c
+# tests/whole/library_gpu.c. DIR/libnet.so is the same for other
+# languages.
 build_paper_library() {
     dir=$1 model=$2
     shift 2
@@ -78,6 +79,8 @@ build_paper_library() {
     paper_kernels "$dir"
     link_paper "$dir/client" -I"$dir" -isystem "$CUDA/include" "$dir/net.c" "$dir/net_data.S" \
         "$dir/net_library.c" "$SOURCE/tests/whole/library_gpu.c"
+    link_paper "$dir/libnet.so" -shared -fPIC -I"$dir" "$dir/net.c" "$dir/net_data.S" \
+        "$dir/net_library.c"
 }
 
 ends() {        # CODE COMMAND...: its exit code

@@ -39,6 +39,18 @@ same gpt 8 4 gpt --depth=1 --width=8 --heads=2 --vocab=9 --context=4 -- --batch=
 same brain 9 5 autoencoder --size=8 --width=2 --depth=4 -- --batch=4 --loss=mse --precision=bf16
 same parts 32 4 cnn --size=8 --width=4 -- --batch=8 --microbatches=2 --accumulate=2
 
+# ---- the Python package ----
+d=$OUT/python
+"$LOWERSET" model mlp --width=16 --size=6 --batch=0 -o "$OUT/python.onnx" >/dev/null
+build_paper_library "$d" "$OUT/python.onnx" --plan-effort=1 --batch=8 --optimizer=sgd
+for mode in now lazy; do
+    code=0
+    LS_FAKE_CUDART=$mode LIBRARY=$d/libnet.so LD_LIBRARY_PATH=$OUT/lib PYTHONDONTWRITEBYTECODE=1 \
+        PYTHONPATH=$SOURCE/python sh "$SOURCE/tests/python/run.sh" "$LOWERSET" \
+        "$SOURCE/tests/python/test_gpu_arrays.py" numpy || code=$?
+    [ "$code" = 77 ] || check "the Python package: $mode" [ "$code" = 0 ]
+done
+
 # ---- what is linked ----
 nm -g --defined-only "$OUT/mlp/libnet.a" | awk 'NF == 3 { print $3 }' >"$OUT/symbols"
 check "symbols have the prefix" ends 1 grep -v '^net_' "$OUT/symbols"
