@@ -52,7 +52,7 @@ static void on_the_host(Run *r, int steps, Results *to)
     read_state(r, to);
 }
 
-/* All samples of each input on the GPU, and one batch, which the stream writes anew for each step. */
+/* All samples of each input on the GPU, and one batch, which the stream writes for each step. */
 typedef struct There { char *all[MOST_INPUTS], *batch[MOST_INPUTS]; real *seen; } There;
 
 static There take(const Run *r)
