@@ -90,7 +90,8 @@ def check_python(s, name, folder):
     else:
         s.record("library", net=name, way="python", **found)
         if not found["same"]:
-            s.fail(f"library {name} in Python: tensors of torch give other bits: {found['differs']}")
+            s.fail(f"library {name} in Python: tensors of torch give other bits: "
+                   f"{found['differs']}")
 
 
 def check_c(s, name, folder):
