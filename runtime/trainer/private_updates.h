@@ -8,7 +8,7 @@
 #define LS_RUNTIME_TRAINER_PRIVATE_UPDATES_H
 
 #include "runtime/base/secret_key.h"
-#include "runtime/trainer/checkpoint.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/trainer/trainer_options.h"
 
 #include <stdio.h>

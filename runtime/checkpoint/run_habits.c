@@ -1,5 +1,5 @@
-/* runtime/trainer/run_habits.c -- see run_habits.h. */
-#include "runtime/trainer/run_habits.h"
+/* runtime/checkpoint/run_habits.c -- see run_habits.h. */
+#include "runtime/checkpoint/run_habits.h"
 
 #include <inttypes.h>
 #include <stdio.h>

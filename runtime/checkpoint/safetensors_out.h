@@ -1,7 +1,7 @@
-/* runtime/trainer/safetensors_out.h -- the frame of a safetensors file: 8 bytes with the length of
+/* runtime/checkpoint/safetensors_out.h -- the frame of a safetensors file: 8 bytes with the length of
  * the header, the header, the values. */
-#ifndef LS_RUNTIME_TRAINER_SAFETENSORS_OUT_H
-#define LS_RUNTIME_TRAINER_SAFETENSORS_OUT_H
+#ifndef LS_RUNTIME_CHECKPOINT_SAFETENSORS_OUT_H
+#define LS_RUNTIME_CHECKPOINT_SAFETENSORS_OUT_H
 
 #include "runtime/base/file.h"
 #include "runtime/engine/program_memory.h"

@@ -1,5 +1,5 @@
-/* runtime/trainer/safetensors_out.c -- see the header. */
-#include "runtime/trainer/safetensors_out.h"
+/* runtime/checkpoint/safetensors_out.c -- see the header. */
+#include "runtime/checkpoint/safetensors_out.h"
 
 #include <errno.h>
 

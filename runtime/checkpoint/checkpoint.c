@@ -1,11 +1,11 @@
-/* runtime/trainer/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of
+/* runtime/checkpoint/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of
  * that length with dtype, shape and data_offsets of every tensor, the data (github
  * huggingface/safetensors). */
 #include "runtime/base/fnv64.h"
 #include "runtime/base/json_read.h"
 #include "runtime/base/tensor_copy.h"
-#include "runtime/trainer/checkpoint.h"
-#include "runtime/trainer/safetensors_out.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/safetensors_out.h"
 
 #include <inttypes.h>
 #include <stddef.h>

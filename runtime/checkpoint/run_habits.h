@@ -1,7 +1,7 @@
-/* runtime/trainer/run_habits.h -- what a checkpoint keeps of the way a run trains: samples that it
+/* runtime/checkpoint/run_habits.h -- what a checkpoint keeps of the way a run trains: samples that it
  * holds out, the best evaluation so far. */
-#ifndef LS_RUNTIME_TRAINER_RUN_HABITS_H
-#define LS_RUNTIME_TRAINER_RUN_HABITS_H
+#ifndef LS_RUNTIME_CHECKPOINT_RUN_HABITS_H
+#define LS_RUNTIME_CHECKPOINT_RUN_HABITS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,15 +1,15 @@
-/* runtime/trainer/checkpoint.h -- the whole state of a run in one safetensors file.
+/* runtime/checkpoint/checkpoint.h -- the whole state of a run in one safetensors file.
  *
  * Tensors have the state's names and lie in ONNX's order, so a program compiled for another budget
  * reads them too. Files appear complete or not at all, and contain a checksum. */
-#ifndef LS_RUNTIME_TRAINER_CHECKPOINT_H
-#define LS_RUNTIME_TRAINER_CHECKPOINT_H
+#ifndef LS_RUNTIME_CHECKPOINT_CHECKPOINT_H
+#define LS_RUNTIME_CHECKPOINT_CHECKPOINT_H
 
 #include "runtime/base/file.h"
 #include "runtime/data/alphabet.h"
 #include "runtime/engine/program_memory.h"
 #include "runtime/privacy/ledger_text.h"
-#include "runtime/trainer/run_habits.h"
+#include "runtime/checkpoint/run_habits.h"
 
 enum { LS_SHUFFLED_BY = 2 };
 
