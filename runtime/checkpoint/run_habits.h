@@ -1,5 +1,5 @@
-/* runtime/checkpoint/run_habits.h -- what a checkpoint keeps of the way a run trains: samples that it
- * holds out, the best evaluation so far. */
+/* runtime/checkpoint/run_habits.h -- what a checkpoint keeps of the way a run trains: samples that
+ * it holds out, the best evaluation so far. */
 #ifndef LS_RUNTIME_CHECKPOINT_RUN_HABITS_H
 #define LS_RUNTIME_CHECKPOINT_RUN_HABITS_H
 

@@ -1,5 +1,5 @@
-/* runtime/checkpoint/safetensors_out.h -- the frame of a safetensors file: 8 bytes with the length of
- * the header, the header, the values. */
+/* runtime/checkpoint/safetensors_out.h -- the frame of a safetensors file: 8 bytes with the length
+ * of the header, the header, the values. */
 #ifndef LS_RUNTIME_CHECKPOINT_SAFETENSORS_OUT_H
 #define LS_RUNTIME_CHECKPOINT_SAFETENSORS_OUT_H
 

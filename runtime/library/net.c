@@ -97,7 +97,7 @@ static bool open_net(LsNet *n, const LsProgram *p, const LsNetMemory *m, const L
     if (!open_memory(n, p, m, e) || !ls_engine_open(&t->engine, p, &t->memory, e)
         || !open_loader(t, e)
         || !ls_dataset_in_memory(&t->feed.train, p, e)
-        || !ls_member_state_open(&t->members, p, &t->o, seed, e) || !open_pool(n, how, e))
+        || !ls_member_state_open(&t->members, p, 0, seed, e) || !open_pool(n, how, e))
         return false;
     set_out(n, seed);
     return true;
@@ -231,7 +231,7 @@ static bool draw(LsNet *n, int64_t samples, LsError *e)
     if (samples > LS_NET_MOST)
         return ls_fail(e, LS_EXIT_DATA, "an update draws of at most 2^60 samples");
     if (!n->begun || samples != t->place.samples) {
-        if (!ls_private_begin(&t->privacy, t->p, &t->o, &t->place, samples, e))
+        if (!ls_private_begin(&t->privacy, t->p, t->o.noise_seed, &t->place, samples, e))
             return false;
         memcpy(t->engine.run.noise, t->privacy.noise.word, sizeof t->engine.run.noise);
         t->place.samples = samples;
@@ -293,8 +293,8 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
         return ls_fail(e, LS_EXIT_USAGE, "the program has no evaluation form");
     if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, false, e)
         || !ls_short_batch_evaluates(t->p, &t->feed.train, e)
-        || !ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, NULL, 0,
-                        &n->none, NULL, &score, e))
+        || !ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train,
+                        &(LsOnlooker){0}, &score, e))
         return false;
     if (loss != NULL)
         *loss = score.loss;

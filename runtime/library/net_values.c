@@ -72,8 +72,8 @@ bool ls_net_predict(LsNet *n, const void *const *input, int64_t samples, void *c
         || (n->seen.copy == NULL && !ls_dump_open(&n->seen, &t->engine, &t->p->phase.eval, e)))
         return false;
     const LsHook hook[] = {ls_dump_hook(&n->seen), {NULL, after_step, &r, NULL}};
-    return ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, hook, 2, &n->none,
-                       NULL, &score, e);
+    const LsOnlooker by = {.hook = hook, .nhook = 2};
+    return ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, &by, &score, e);
 }
 
 /* ---- the state ---- */

@@ -116,17 +116,8 @@ const LsMetric *ls_score_metric(const LsScore *s, const char *name)
     return NULL;
 }
 
-static void show(LsProgress *bar, int64_t done, int64_t of, double loss)
-{
-    const LsProgressAt at = {
-        .what = "evaluation", .done = done, .of = of, .left = of - done, .loss = loss};
-    if (bar != NULL)
-        ls_progress_show(bar, &at);
-}
-
 bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data,
-                 const LsHook *extra, int nextra, const volatile sig_atomic_t *stop,
-                 LsProgress *bar, LsScore *score, LsError *e)
+                 const LsOnlooker *by, LsScore *score, LsError *e)
 {
     const LsProgram *p = g->p;
     LsPass pass = {.data = data};
@@ -135,15 +126,15 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDatas
     const bool judges = can_judge(p, &j);
     int n = judges;
     LsMean mean = {0};
-    for (int k = 0; k < nextra && n < MAX_HOOKS; k++)
-        hook[n++] = extra[k];
+    for (int k = 0; k < by->nhook && n < MAX_HOOKS; k++)
+        hook[n++] = by->hook[k];
     *score = (LsScore){0};
     for (int64_t k = 0; k < members->n; k++)
         members->right[k] = 0;
     pass.end = ls_batches_per_epoch(&pass);
     ls_loader_begin(l, &pass);
     int64_t k = 0;
-    for (; k < pass.end && !*stop; k++) {
+    for (; k < pass.end && (by->stop == NULL || !*by->stop); k++) {
         const LsBatch *b = ls_loader_next(l, e);
         if (!b)
             return false;
@@ -156,7 +147,8 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDatas
         ls_mean_add(&mean, loss);
         score->samples += b->valid;
         ls_loader_release(l);
-        show(bar, k + 1, pass.end, ls_mean(&mean));
+        if (by->show != NULL)
+            by->show(by->self, k + 1, pass.end, ls_mean(&mean));
     }
     ls_member_state_judged(members);
     score->whole = k == pass.end;

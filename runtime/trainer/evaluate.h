@@ -3,7 +3,6 @@
 #define LS_RUNTIME_TRAINER_EVALUATE_H
 
 #include "runtime/trainer/member_state.h"
-#include "runtime/watch/progress.h"
 
 #include <signal.h>
 
@@ -32,11 +31,19 @@ void ls_score_add(LsScore *s, const char *name, double value, bool higher);
 /* By a name with or without "val_" before it; NULL: the evaluation has none of that name. */
 const LsMetric *ls_score_metric(const LsScore *s, const char *name);
 
-/* Ends the loader's pass. The `extra` hooks are called too. Of an ensemble the loss is the mean of
- * the members' losses, and a prediction is that of the mean of their probabilities; `members` gets
- * those of each (else it is empty). bar: shows how far it is; NULL: nothing does. */
+/* Who looks on at an evaluation. */
+typedef struct LsOnlooker {
+    const LsHook *hook; int nhook;      /* called too */
+    const volatile sig_atomic_t *stop;  /* not 0: it ends; NULL: nothing ends it */
+    void (*show)(void *self, int64_t done, int64_t of, double loss);    /* after each batch; or
+                                                                         * NULL */
+    void *self;
+} LsOnlooker;
+
+/* Ends the loader's pass. Of an ensemble the loss is the mean of the members' losses, and a
+ * prediction is that of the mean of their probabilities; `members` gets those of each (else it is
+ * empty). */
 bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data,
-                 const LsHook *extra, int nextra, const volatile sig_atomic_t *stop,
-                 LsProgress *bar, LsScore *score, LsError *e);
+                 const LsOnlooker *by, LsScore *score, LsError *e);
 
 #endif

@@ -1,15 +1,16 @@
 /* runtime/trainer/member_state.h -- the members of an ensemble while they train: seeds, learning
- * rates, losses, and their initial weights. */
+ * rates, losses. */
 #ifndef LS_RUNTIME_TRAINER_MEMBER_STATE_H
 #define LS_RUNTIME_TRAINER_MEMBER_STATE_H
 
 #include "runtime/engine/engine.h"
-#include "runtime/trainer/trainer_options.h"
+
+#include <stdio.h>
 
 typedef struct LsMemberState {
     int64_t n;                  /* 0: the program is one model, and nothing else is set */
     uint64_t *seeds;
-    double *base, *rates;       /* --member-rates; rates of the update under way */
+    double *base, *rates;       /* learning rates; those of the update under way */
     LsMean *part, *of_epoch;    /* as LsTrainer.part and of_epoch */
     double *loss;               /* of the last update; NaN: that member has diverged */
     bool *told;                 /* that a member has diverged */
@@ -19,14 +20,10 @@ typedef struct LsMemberState {
                                  * NULL: no classes */
 } LsMemberState;
 
-/* Reads --member-seeds and --member-rates, of which there are as many as members, or none: then
- * member k has the run's seed plus k, and the run's learning rate. */
-bool ls_member_state_open(LsMemberState *s, const LsProgram *p, const LsTrainerOptions *o,
-                          uint64_t seed, LsError *e);
+/* Member k has the run's seed plus k, and the run's learning rate. */
+bool ls_member_state_open(LsMemberState *s, const LsProgram *p, double lr, uint64_t seed,
+                          LsError *e);
 void ls_member_state_close(LsMemberState *s);
-
-/* Sets the initial weights that --ensemble-weights or --ensemble-seed ask for. */
-bool ls_member_weights(const LsMemory *m, const LsTrainerOptions *o, LsError *e);
 
 /* Adds the losses of the last run. */
 void ls_member_state_add(LsMemberState *s, const LsEngine *g);

@@ -28,24 +28,24 @@ bool ls_private_continues(const LsProgram *p, const LsPlace *at, const char *fro
 
 /* New keys: a resumed run draws noise that no run has drawn before, also for updates that the run
  * before lost. */
-static bool take_secrets(LsPrivateRun *r, const LsTrainerOptions *o, LsPlace *at, LsError *e)
+static bool take_secrets(LsPrivateRun *r, int64_t noise_seed, LsPlace *at, LsError *e)
 {
-    if (o->noise_seed >= 0) {
-        r->draw = ls_key_of_seed((uint64_t)o->noise_seed, 0);
-        r->noise = ls_key_of_seed((uint64_t)o->noise_seed, 1);
+    if (noise_seed >= 0) {
+        r->draw = ls_key_of_seed((uint64_t)noise_seed, 0);
+        r->noise = ls_key_of_seed((uint64_t)noise_seed, 1);
     } else if (!ls_key_new(&r->draw) || !ls_key_new(&r->noise)) {
         return ls_fail(e, LS_EXIT_FAIL, "the system gives no random numbers for the noise");
     }
-    if (at->update > 0 && o->noise_seed < 0)
+    if (at->update > 0 && noise_seed < 0)
         ls_note(r->notes, "note: draws and noise go on under new keys, as no checkpoint has them: "
                         "the updates to come are not those "
                         "of an unbroken run\n");
-    at->seeded |= o->noise_seed >= 0;
+    at->seeded |= noise_seed >= 0;
     if (at->seeded)
         ls_note(r->notes,
                 "warning: --noise-seed%s: who knows the seed can subtract the noise, so this run "
                 "is not private\n",
-                o->noise_seed >= 0 ? "" : " was given to the checkpoint's run");
+                noise_seed >= 0 ? "" : " was given to the checkpoint's run");
     return true;
 }
 
@@ -54,7 +54,7 @@ int64_t ls_private_epoch(const LsProgram *p, int64_t samples)
     return (int64_t)ceil((double)samples / p->privacy.expected);
 }
 
-bool ls_private_begin(LsPrivateRun *r, const LsProgram *p, const LsTrainerOptions *o, LsPlace *at,
+bool ls_private_begin(LsPrivateRun *r, const LsProgram *p, int64_t noise_seed, LsPlace *at,
                       int64_t samples, LsError *e)
 {
     char why[LS_PRIVACY_WHY];
@@ -75,7 +75,7 @@ bool ls_private_begin(LsPrivateRun *r, const LsProgram *p, const LsTrainerOption
         ls_note(
             r->notes,
             "note: the data are not those of the checkpoint; epsilon counts the updates on both\n");
-    if (!take_secrets(r, o, at, e))
+    if (!take_secrets(r, noise_seed, at, e))
         return false;
     return ls_privacy_add(&at->ledger, r->rate, p->privacy.noise, 0, why)
            || ls_fail(e, LS_EXIT_FAIL, "%s", why);

@@ -9,7 +9,7 @@
 
 #include "runtime/base/secret_key.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/trainer/trainer_options.h"
+#include "runtime/trainer/skipped_updates.h"
 
 #include <stdio.h>
 
@@ -28,8 +28,8 @@ typedef struct LsPrivateRun {
  * private, or neither. */
 bool ls_private_continues(const LsProgram *p, const LsPlace *at, const char *from, LsError *e);
 /* Starts a run of a private program on data of that many samples. Refuses an expected batch larger
- * than the data. The caller has set r->notes. */
-bool ls_private_begin(LsPrivateRun *r, const LsProgram *p, const LsTrainerOptions *o, LsPlace *at,
+ * than the data. noise_seed: -1: a secret. The caller has set r->notes. */
+bool ls_private_begin(LsPrivateRun *r, const LsProgram *p, int64_t noise_seed, LsPlace *at,
                       int64_t samples, LsError *e);
 /* Updates that take as many samples as the data have, on average. */
 int64_t ls_private_epoch(const LsProgram *p, int64_t samples);

@@ -25,6 +25,14 @@ static void add(void *to, const char *name, double value, bool higher)
     ls_score_add(to, name, value, higher);
 }
 
+static void show(void *bar, int64_t done, int64_t of, double loss)
+{
+    const LsProgressAt at = {
+        .what = "evaluation", .done = done, .of = of, .left = of - done, .loss = loss};
+    if (bar != NULL)
+        ls_progress_show(bar, &at);
+}
+
 bool ls_scored_evaluation(LsTrainer *t, const LsHook *extra, int nextra, LsProgress *bar,
                           LsScore *s, LsError *e)
 {
@@ -37,8 +45,8 @@ bool ls_scored_evaluation(LsTrainer *t, const LsHook *extra, int nextra, LsProgr
     ls_metrics_begin(m);
     if (ls_metrics_look(m))
         hook[n++] = ls_metrics_hook(m);
-    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members, data_of(t), hook, n,
-                     t->ending.signal, bar, s, e))
+    const LsOnlooker by = {hook, n, t->ending.signal, show, bar};
+    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members, data_of(t), &by, s, e))
         return false;
     ls_metrics_each(m, s->loss, s, add);
     return true;

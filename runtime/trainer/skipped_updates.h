@@ -8,7 +8,8 @@
 
 #include "runtime/data/batch_loader.h"
 #include "runtime/engine/program_memory.h"
-#include "runtime/trainer/trainer_options.h"
+
+enum { LS_MAX_SKIPPED = 100 };  /* updates in a row, if nobody asks for another number */
 
 typedef struct LsScaleSeen {
     double scale;
@@ -25,9 +26,7 @@ void ls_scaling_tell(FILE *to, const LsScaleSeen *was, const LsScaleSeen *is, in
  * cause. */
 bool ls_scaling_give_up(const LsScaleSeen *is, int64_t update, const LsError *why,
                         const LsPass *pass, int64_t batch, LsError *e);
-static inline int64_t ls_most_skipped(const LsTrainerOptions *o)
-{
-    return o->max_skipped > 0 ? o->max_skipped : LS_MAX_SKIPPED;
-}
+/* asked: updates in a row that may be skipped; 0: as usual. */
+static inline int64_t ls_most_skipped(int64_t asked) { return asked > 0 ? asked : LS_MAX_SKIPPED; }
 
 #endif

@@ -5,6 +5,7 @@
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/export_scaling.h"
 #include "runtime/trainer/init_from.h"
+#include "runtime/trainer/member_settings.h"
 #include "runtime/trainer/rank_devices.h"
 #include "runtime/trainer/scored_evaluation.h"
 #include "runtime/trainer/short_batch.h"
@@ -355,7 +356,8 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         || (t->group.exchange.r != NULL
             && !ls_exchange_agree(&t->group.exchange, ls_rank_place(t), e)))
         return false;
-    if (!ls_member_state_open(&t->members, t->p, o, t->place.seed, e)
+    if (!ls_member_state_open(&t->members, t->p, o->lr, t->place.seed, e)
+        || !ls_member_settings(&t->members, o, e)
         || (!resumed && !ls_member_weights(&t->memory, o, e)))
         return false;
     t->engine.run.seed = t->place.seed;

@@ -4,6 +4,7 @@
 
 #include "runtime/metrics/metrics.h"
 #include "runtime/ranks/rank_exchange.h"
+#include "runtime/watch/arena_measure.h"
 #include "runtime/watch/value_checks.h"
 #include "runtime/pipeline/stage_threads.h"
 #include "runtime/trainer/checkpoint_folder.h"

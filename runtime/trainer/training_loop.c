@@ -74,7 +74,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
                             .readers = (int)t->pipeline.readers};
     t->privacy.notes = t->told.notes;
     if (ls_is_private(t->p)
-        && !ls_private_begin(&t->privacy, t->p, &t->o, &t->place, t->feed.train.samples, e))
+        && !ls_private_begin(&t->privacy, t->p, t->o.noise_seed, &t->place, t->feed.train.samples,
+                             e))
         return false;
     t->epoch.batches = ls_is_private(t->p) ? ls_private_epoch(t->p, t->feed.train.samples)
                                            : ls_batches_per_epoch(&t->feed.pass);

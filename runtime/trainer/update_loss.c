@@ -12,7 +12,7 @@
 bool ls_part_watched(const LsTrainer *t)
 {
     const bool last = ls_has_scaling(t->p) && !t->o.eval
-                      && t->told.scale.row + 1 >= ls_most_skipped(&t->o);
+                      && t->told.scale.row + 1 >= ls_most_skipped(t->o.max_skipped);
     return (t->o.check_numerics || last) && !ls_has_stage_ranks(t);
 }
 
@@ -111,7 +111,7 @@ static bool end_scaled(LsTrainer *t, const LsInFlight *f, LsError *e)
         ls_progress_clear(&t->reports.progress);
         ls_scaling_tell(t->told.notes, &was, &t->told.scale, f->update,
                         t->o.check_numerics ? &why : NULL);
-        return t->told.scale.row < ls_most_skipped(&t->o)
+        return t->told.scale.row < ls_most_skipped(t->o.max_skipped)
                || ls_scaling_give_up(&t->told.scale, f->update, &why, &t->feed.pass, f->batch, e);
     }
     if (t->o.check_numerics && t->under_way.broken.code != LS_EXIT_DONE)

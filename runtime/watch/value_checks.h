@@ -1,4 +1,5 @@
-/* runtime/watch/value_checks.h -- hooks that watch values: --check-numerics, --measure. */
+/* runtime/watch/value_checks.h -- the first value of a step that is not finite:
+ * --check-numerics. */
 #ifndef LS_RUNTIME_WATCH_VALUE_CHECKS_H
 #define LS_RUNTIME_WATCH_VALUE_CHECKS_H
 
@@ -26,17 +27,5 @@ bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e);
 /* True when the hook saw neither a NaN nor an infinity; else such an error, whatever the loss
  * is. */
 bool ls_check_clean(const LsCheck *c, int64_t update, LsError *e);
-
-/* Measures how much of the arena the steps really use. */
-typedef struct LsMeasure {
-    const LsEngine *g;
-    const LsPhaseTable *t;
-    int64_t addressed;          /* end of the highest result or workspace, bytes */
-    int64_t touched;            /* highest byte that changed + 1 */
-} LsMeasure;
-
-void ls_measure_start(LsMeasure *x, const LsEngine *g, const LsPhaseTable *t);
-LsHook ls_measure_hook(LsMeasure *x);
-void ls_measure_end(LsMeasure *x);
 
 #endif
