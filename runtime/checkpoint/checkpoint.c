@@ -1,5 +1,5 @@
-/* runtime/checkpoint/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of
- * that length with dtype, shape and data_offsets of every tensor, the data (github
+/* runtime/checkpoint/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header
+ * of that length with dtype, shape and data_offsets of every tensor, the data (github
  * huggingface/safetensors). */
 #include "runtime/base/fnv64.h"
 #include "runtime/base/json_read.h"

@@ -3,6 +3,7 @@
 #include "runtime/library/net_state.h"
 
 #include "runtime/base/tensor_copy.h"
+#include "runtime/trainer/evaluate.h"
 #include "runtime/trainer/short_batch.h"
 
 #include <string.h>
@@ -62,7 +63,7 @@ static void after_step(void *self, uint32_t step)
 bool ls_net_predict(LsNet *n, const void *const *input, int64_t samples, void *const *to,
                     LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     Prediction r = {n, to, 0};
     LsScore score;
     if (t->p->phase.eval.nstep == 0)

@@ -38,16 +38,16 @@ static double norm_of_sum(const LsMemory *m)
     return sqrt(sum) * m->p->privacy.expected;
 }
 
-static bool is_due(LsTrainer *t, const LsBatch *b)
+static bool is_due(LsTraining *t, const LsBatch *b)
 {
-    const int64_t every = t->o.check_clip < 0 ? USUALLY : t->o.check_clip;
+    const int64_t every = t->rules.check_clip < 0 ? USUALLY : t->rules.check_clip;
     if (every == 0 || b->valid == 0 || t->place.update < t->privacy.next_check)
         return false;
     t->privacy.next_check = t->place.update + every;
     return true;
 }
 
-bool ls_clip_check(LsTrainer *t, const LsBatch *b, LsError *e)
+bool ls_clip_check(LsTraining *t, const LsBatch *b, LsError *e)
 {
     LsRun *run = &t->engine.run;
     if (!is_due(t, b))

@@ -2,10 +2,10 @@
 #ifndef LS_RUNTIME_TRAINER_CLIP_CHECK_H
 #define LS_RUNTIME_TRAINER_CLIP_CHECK_H
 
-#include "runtime/trainer/trainer_state.h"
+#include "runtime/trainer/training.h"
 
 /* Before the first micro-batch of a private update, on the batch that was fed. An error: the clip
  * is exceeded. */
-bool ls_clip_check(LsTrainer *t, const LsBatch *b, LsError *e);
+bool ls_clip_check(LsTraining *t, const LsBatch *b, LsError *e);
 
 #endif

@@ -3,15 +3,15 @@
 
 static const LsDataset *data_of(const LsTrainer *t)
 {
-    return t->feed.val.p != NULL ? &t->feed.val : &t->feed.train;
+    return t->val.p != NULL ? &t->val : &t->u.feed.train;
 }
 
 bool ls_scored_open(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    if (o->infers != NULL || (t->feed.val.p == NULL && !o->eval))
+    if (o->infers != NULL || (t->val.p == NULL && !o->eval))
         return true;
-    if (!ls_metrics_open(&t->reports.metrics, &t->engine, o->metrics, o->confusion != NULL,
+    if (!ls_metrics_open(&t->reports.metrics, &t->u.engine, o->metrics, o->confusion != NULL,
                          o->eval, data_of(t), e))
         return false;
     return !o->by_class || (t->reports.metrics.chosen & LS_METRIC_PER_CLASS)
@@ -46,7 +46,7 @@ bool ls_scored_evaluation(LsTrainer *t, const LsHook *extra, int nextra, LsProgr
     if (ls_metrics_look(m))
         hook[n++] = ls_metrics_hook(m);
     const LsOnlooker by = {hook, n, t->ending.signal, show, bar};
-    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members, data_of(t), &by, s, e))
+    if (!ls_evaluate(&t->u.engine, &t->u.feed.loader, &t->u.members, data_of(t), &by, s, e))
         return false;
     ls_metrics_each(m, s->loss, s, add);
     return true;

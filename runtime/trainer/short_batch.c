@@ -9,14 +9,15 @@
 
 /* Samples of the last part with samples of a short batch that the run comes to; 0: all its parts
  * are full or empty. */
-static int64_t short_part(const LsTrainer *t)
+static int64_t short_part(const LsTraining *t)
 {
     const int64_t whole = ls_batch_samples(&t->p->division),
-                  batches = (t->updates - t->place.update) * ls_batches_per_update(t);
+                  batches = (t->updates - t->place.update) * ls_batches_per_update(t->p);
     const bool comes = t->place.cursor % t->epoch.batches + batches >= t->epoch.batches;
     if (t->epoch.batches <= t->feed.train.samples / whole)      /* --limit-batches: never */
         return 0;
-    if (ls_is_private(t->p) || t->feed.pass.members > 0 || t->o.drop_last || batches <= 0 || !comes)
+    if (ls_is_private(t->p) || t->feed.pass.members > 0 || t->feed.pass.drop_last || batches <= 0
+        || !comes)
         return 0;
     return t->feed.train.samples % whole % t->p->division.samples;
 }
@@ -53,10 +54,11 @@ bool ls_short_part_trains(const LsProgram *p, const char *data, int64_t samples,
            || one_value(p, data, some > 0, e);
 }
 
-bool ls_short_batch_trains(const LsTrainer *t, LsError *e)
+bool ls_short_batch_trains(const LsTraining *t, LsError *e)
 {
     return t->updates <= t->place.update
-           || ls_short_part_trains(t->p, t->o.data, t->feed.train.samples, short_part(t), e);
+           || ls_short_part_trains(t->p, t->feed.train.opt.data, t->feed.train.samples,
+                                   short_part(t), e);
 }
 
 bool ls_short_batch_evaluates(const LsProgram *p, const LsDataset *data, LsError *e)

@@ -3,10 +3,10 @@
 #ifndef LS_RUNTIME_TRAINER_SHORT_BATCH_H
 #define LS_RUNTIME_TRAINER_SHORT_BATCH_H
 
-#include "runtime/trainer/trainer_state.h"
+#include "runtime/trainer/training.h"
 
 /* Of training: after the run's length is set. False with a sentence that says what to do. */
-bool ls_short_batch_trains(const LsTrainer *t, LsError *e);
+bool ls_short_batch_trains(const LsTraining *t, LsError *e);
 /* The same for one update: over `samples` samples, `some` of which are in a part that is not full;
  * 0: all parts are. data: what errors call them. */
 bool ls_short_part_trains(const LsProgram *p, const char *data, int64_t samples, int64_t some,

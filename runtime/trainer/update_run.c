@@ -4,14 +4,12 @@
 #include "runtime/base/clock.h"
 #include "runtime/trainer/clip_check.h"
 #include "runtime/trainer/micro_batch.h"
-#include "runtime/trainer/pipelined_update.h"
-#include "runtime/trainer/rank_update.h"
 #include "runtime/trainer/update_loss.h"
 
 #include <string.h>
 
 /* Reads the loss of the oldest batch in flight. */
-static bool take_loss(LsTrainer *t, LsError *e)
+static bool take_loss(LsTraining *t, LsError *e)
 {
     LsInFlight f = t->flight[0];
     LsLoss one;
@@ -24,7 +22,7 @@ static bool take_loss(LsTrainer *t, LsError *e)
     return ls_part_check(t, &f, one, e) && ls_part_loss(t, &f, one, e);
 }
 
-bool ls_update_land(LsTrainer *t, LsError *e)
+bool ls_update_land(LsTraining *t, LsError *e)
 {
     while (t->nflight > 0)
         if (!take_loss(t, e))
@@ -32,16 +30,15 @@ bool ls_update_land(LsTrainer *t, LsError *e)
     return true;
 }
 
-/* Of the gradients of the last run, which are those of the loss times its scale. */
-static double norm(const LsTrainer *t)
+static double norm(const LsTraining *t)
 {
-    return ls_grad_norm(&t->reports.norm) / (ls_has_scaling(t->p) ? t->told.scale.scale : 1);
+    return t->watch.norm != NULL ? t->watch.norm(t->watch.self) : -1;
 }
 
 /* Starts micro-batch k of an update, of as many as its batches or its drawn samples fill. On a
  * device the one before may still be in flight; its loss is read then. A part without samples is
  * left out. */
-static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
+static bool run_part(LsTraining *t, int64_t k, int64_t *part, LsError *e)
 {
     LsRun *run = &t->engine.run;
     LsHook hook[LS_PART_HOOKS];
@@ -70,18 +67,18 @@ static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
                          run->lr,
                          t->engine.slot,
                          run->apply,
-                         t->o.log_grad_norm && run->apply ? norm(t) : -1};
+                         run->apply ? norm(t) : -1};
     }
     ls_loader_release(&t->feed.loader);
     t->place.cursor += ends;
     if (empty)
         return true;
-    int ahead = t->o.check_numerics || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->engine);
+    int ahead = t->rules.check_values || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->engine);
     return t->nflight <= ahead || take_loss(t, e);
 }
 
 /* Counts the samples of an update that draws none, and its micro-batches that have some. */
-static void count_samples(LsTrainer *t, int64_t steps)
+static void count_samples(LsTraining *t, int64_t steps)
 {
     t->under_way.samples = t->under_way.micro_batches = 0;
     for (int64_t k = 0; k < steps; k++) {
@@ -92,45 +89,25 @@ static void count_samples(LsTrainer *t, int64_t steps)
     }
 }
 
-static bool run_pipeline(LsTrainer *t, LsError *e)
-{
-    const LsPipeline *l = &t->pipeline;
-    if (!ls_pipelined_update(t, ls_part_watched(t), t->reports.dumps && ls_is_last_update(t), e))
-        return false;
-    t->place.cursor++;
-    for (int64_t k = 0; k < l->nparts; k++) {
-        const LsInFlight f = {.update = t->place.update + 1,
-                              .epoch = t->place.epoch + 1,
-                              .batch = l->part[k].batch,
-                              .valid = l->part[k].run.valid,
-                              .lr = t->engine.run.lr,
-                              .apply = l->part[k].run.apply,
-                              .grad_norm = -1};
-        if (!ls_part_check(t, &f, l->loss[k], e) || !ls_part_loss(t, &f, l->loss[k], e))
-            return false;
-    }
-    return true;
-}
-
-static bool run_parts(LsTrainer *t, LsError *e)
+static bool run_parts(LsTraining *t, LsError *e)
 {
     const bool own = ls_is_private(t->p);
     int64_t part = 0;
     t->engine.run.apply = false;
     for (int64_t k = 0; own ? !t->engine.run.apply
-                            : k < ls_micro_batches_per_update(t);
+                            : k < ls_micro_batches_per_update(t->p);
          k++)
         if (!run_part(t, k, &part, e))
             return false;
     return true;
 }
 
-bool ls_update_run(LsTrainer *t, LsError *e)
+bool ls_update_run(LsTraining *t, LsError *e)
 {
     const bool own = ls_is_private(t->p);
     const int64_t now = ls_now_ns();
-    t->told.since_ns = t->nflight == 0 ? now : t->told.since_ns;
-    t->engine.run.update = t->place.update - t->told.scale.skipped + 1;
+    t->began_ns = t->nflight == 0 ? now : t->began_ns;
+    t->engine.run.update = t->place.update - t->scale.skipped + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->engine.run.update);
     for (int64_t k = 0; k < t->members.n; k++) {
         LsRate of = t->rate;
@@ -138,10 +115,8 @@ bool ls_update_run(LsTrainer *t, LsError *e)
         t->members.rates[k] = ls_rate_at(&of, t->engine.run.update);
     }
     if (!own)
-        count_samples(t, ls_micro_batches_per_update(t));
-    if (!(t->p->pipeline.nstage > 0     ? run_pipeline(t, e)
-          : t->group.exchange.r != NULL ? ls_rank_block(t, e)
-                                        : run_parts(t, e)))
+        count_samples(t, ls_micro_batches_per_update(t->p));
+    if (!(t->parts_by.run != NULL ? t->parts_by.run(t->parts_by.self, e) : run_parts(t, e)))
         return false;
     t->place.update++;
     return !own || ls_private_spend(&t->privacy, t->p, &t->place, e);

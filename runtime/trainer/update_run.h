@@ -6,12 +6,12 @@
 #ifndef LS_RUNTIME_TRAINER_UPDATE_RUN_H
 #define LS_RUNTIME_TRAINER_UPDATE_RUN_H
 
-#include "runtime/trainer/trainer_state.h"
+#include "runtime/trainer/training.h"
 
 /* Runs the update after t->place.update, on the next batches of the loader. On a device its last
  * losses may not be known when this returns. */
-bool ls_update_run(LsTrainer *t, LsError *e);
+bool ls_update_run(LsTraining *t, LsError *e);
 /* Waits for all losses. */
-bool ls_update_land(LsTrainer *t, LsError *e);
+bool ls_update_land(LsTraining *t, LsError *e);
 
 #endif
