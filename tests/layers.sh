@@ -89,9 +89,10 @@ runtime/privacy
 runtime/checkpoint privacy engine data base .
 runtime/pipeline ranks engine comm data base .
 runtime/metrics engine data base .
+runtime/update checkpoint metrics engine data base .
 runtime/predict metrics watch engine data base .
-runtime/trainer checkpoint predict metrics pipeline watch privacy ranks engine comm data base .
-runtime/library trainer checkpoint predict metrics pipeline watch privacy ranks engine comm data base .
+runtime/library update watch engine base .
+runtime/trainer update checkpoint predict metrics pipeline watch ranks engine comm data base .
 
 base/.
 dataset/.

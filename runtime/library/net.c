@@ -3,9 +3,9 @@
 #include "runtime/library/net_state.h"
 
 #include "runtime/base/tensor_copy.h"
-#include "runtime/trainer/evaluate.h"
-#include "runtime/trainer/short_batch.h"
-#include "runtime/trainer/update_run.h"
+#include "runtime/update/evaluate.h"
+#include "runtime/update/short_batch.h"
+#include "runtime/update/update_run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "runtime/library/net_state.h"
 
 #include "runtime/base/tensor_copy.h"
-#include "runtime/trainer/micro_batch.h"
+#include "runtime/update/micro_batch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_LIBRARY_NET_STATE_H
 #define LS_RUNTIME_LIBRARY_NET_STATE_H
 
-#include "runtime/trainer/training.h"
+#include "runtime/update/training.h"
 #include "runtime/watch/dump_values.h"
 
 #include <sys/types.h>

@@ -8,7 +8,7 @@
 #include "runtime/base/number.h"
 #include "runtime/trainer/epoch_report.h"
 #include "runtime/trainer/run_place.h"
-#include "runtime/trainer/update_run.h"
+#include "runtime/update/update_run.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_MEMBER_SETTINGS_H
 #define LS_RUNTIME_TRAINER_MEMBER_SETTINGS_H
 
-#include "runtime/trainer/member_state.h"
+#include "runtime/update/member_state.h"
 #include "runtime/trainer/trainer_options.h"
 
 /* Reads --member-seeds and --member-rates, of which there are as many as members, or none. */

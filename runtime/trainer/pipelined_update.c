@@ -2,9 +2,9 @@
  * pipelined_update.h. */
 #include "runtime/pipeline/stage_ranks.h"
 #include "runtime/trainer/pipelined_update.h"
-#include "runtime/trainer/micro_batch.h"
+#include "runtime/update/micro_batch.h"
 #include "runtime/trainer/run_place.h"
-#include "runtime/trainer/update_loss.h"
+#include "runtime/update/update_loss.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* runtime/trainer/rank_update.c -- the part of an update that one of several ranks runs: see
  * rank_update.h. */
 #include "runtime/trainer/rank_update.h"
-#include "runtime/trainer/micro_batch.h"
+#include "runtime/update/micro_batch.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/run_place.h"
-#include "runtime/trainer/update_loss.h"
+#include "runtime/update/update_loss.h"
 
 #include <string.h>
 

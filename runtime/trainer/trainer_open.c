@@ -8,7 +8,7 @@
 #include "runtime/trainer/member_settings.h"
 #include "runtime/trainer/rank_devices.h"
 #include "runtime/trainer/scored_evaluation.h"
-#include "runtime/trainer/short_batch.h"
+#include "runtime/update/short_batch.h"
 #include "runtime/trainer/run_place.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/training_loop.h"

@@ -10,10 +10,10 @@
 #include "runtime/watch/dump_values.h"
 #include "runtime/watch/event_file.h"
 #include "runtime/watch/grad_norm.h"
-#include "runtime/trainer/evaluate.h"
+#include "runtime/update/evaluate.h"
 #include "runtime/watch/json_log.h"
 #include "runtime/trainer/trainer_options.h"
-#include "runtime/trainer/training.h"
+#include "runtime/update/training.h"
 #include "runtime/watch/progress.h"
 #include "runtime/watch/trace.h"
 

@@ -11,7 +11,7 @@
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/rank_update.h"
 #include "runtime/trainer/rescue.h"
-#include "runtime/trainer/update_run.h"
+#include "runtime/update/update_run.h"
 #include "runtime/trainer/validation.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 
 #include "runtime/pipeline/stage_ranks.h"
 #include "runtime/trainer/scored_evaluation.h"
-#include "runtime/trainer/short_batch.h"
+#include "runtime/update/short_batch.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-/* runtime/trainer/update_loss.c -- the loss of an update, from those of its parts: what is wrong
+/* runtime/update/update_loss.c -- the loss of an update, from those of its parts: what is wrong
  * with it, and who hears it. */
-#include "runtime/trainer/update_loss.h"
+#include "runtime/update/update_loss.h"
 
 #include "runtime/base/note.h"
 

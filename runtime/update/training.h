@@ -1,15 +1,15 @@
-/* runtime/trainer/training.h -- a training under way: what its updates need, whoever asks for them,
+/* runtime/update/training.h -- a training under way: what its updates need, whoever asks for them,
  * the trainer or a library's caller. */
-#ifndef LS_RUNTIME_TRAINER_TRAINING_H
-#define LS_RUNTIME_TRAINER_TRAINING_H
+#ifndef LS_RUNTIME_UPDATE_TRAINING_H
+#define LS_RUNTIME_UPDATE_TRAINING_H
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/thread_pool.h"
-#include "runtime/trainer/learning_rate.h"
-#include "runtime/trainer/member_state.h"
-#include "runtime/trainer/private_updates.h"
-#include "runtime/trainer/skipped_updates.h"
-#include "runtime/watch/value_checks.h"
+#include "runtime/update/learning_rate.h"
+#include "runtime/update/member_state.h"
+#include "runtime/update/private_updates.h"
+#include "runtime/update/skipped_updates.h"
+#include "runtime/update/value_checks.h"
 
 /* A batch in flight: started, and its loss not known yet. */
 typedef struct LsInFlight {
@@ -91,7 +91,7 @@ typedef struct LsTraining {
     LsPlace place;
     int64_t updates;            /* of the whole run */
     LsInFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
-    int64_t began_ns;           /* when the oldest update in flight, or a later one, began */
+    int64_t began_ns;           /* when an update last began with none in flight */
     LsUnderWay under_way;
     LsEpoch epoch;
     LsMemberState members;      /* of an ensemble */

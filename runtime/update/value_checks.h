@@ -1,7 +1,7 @@
-/* runtime/watch/value_checks.h -- the first value of a step that is not finite:
+/* runtime/update/value_checks.h -- the first value of a step that is not finite:
  * --check-numerics. */
-#ifndef LS_RUNTIME_WATCH_VALUE_CHECKS_H
-#define LS_RUNTIME_WATCH_VALUE_CHECKS_H
+#ifndef LS_RUNTIME_UPDATE_VALUE_CHECKS_H
+#define LS_RUNTIME_UPDATE_VALUE_CHECKS_H
 
 #include "runtime/engine/engine.h"
 

@@ -1,5 +1,5 @@
-/* runtime/trainer/training.c -- see training.h: what all who run updates open and close alike. */
-#include "runtime/trainer/training.h"
+/* runtime/update/training.c -- see training.h: what all who run updates open and close alike. */
+#include "runtime/update/training.h"
 
 bool ls_training_open_loader(LsTraining *t, int workers, LsError *e)
 {

@@ -1,8 +1,8 @@
-/* runtime/trainer/evaluate.h -- loss and accuracy of the evaluation form over a whole data set. */
-#ifndef LS_RUNTIME_TRAINER_EVALUATE_H
-#define LS_RUNTIME_TRAINER_EVALUATE_H
+/* runtime/update/evaluate.h -- loss and accuracy of the evaluation form over a whole data set. */
+#ifndef LS_RUNTIME_UPDATE_EVALUATE_H
+#define LS_RUNTIME_UPDATE_EVALUATE_H
 
-#include "runtime/trainer/member_state.h"
+#include "runtime/update/member_state.h"
 
 #include <signal.h>
 

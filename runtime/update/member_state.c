@@ -1,5 +1,5 @@
-/* runtime/trainer/member_state.c -- see member_state.h. */
-#include "runtime/trainer/member_state.h"
+/* runtime/update/member_state.c -- see member_state.h. */
+#include "runtime/update/member_state.h"
 
 #include "runtime/base/note.h"
 #include "runtime/base/tensor_copy.h"

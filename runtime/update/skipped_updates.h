@@ -1,10 +1,10 @@
-/* runtime/trainer/skipped_updates.h -- what a run says of its loss scale, and when it gives up.
+/* runtime/update/skipped_updates.h -- what a run says of its loss scale, and when it gives up.
  *
  * The program's last step moves the scale, which is state (LsProgram.scaling). A step whose
  * gradients are not finite changes nothing else: it counts as a step, but not as an update of the
  * optimizer, so neither Adam's count nor the learning rate's schedule moves. */
-#ifndef LS_RUNTIME_TRAINER_SKIPPED_UPDATES_H
-#define LS_RUNTIME_TRAINER_SKIPPED_UPDATES_H
+#ifndef LS_RUNTIME_UPDATE_SKIPPED_UPDATES_H
+#define LS_RUNTIME_UPDATE_SKIPPED_UPDATES_H
 
 #include "runtime/data/batch_loader.h"
 #include "runtime/engine/program_memory.h"

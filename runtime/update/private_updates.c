@@ -1,5 +1,5 @@
-/* runtime/trainer/private_updates.c -- see private_updates.h. */
-#include "runtime/trainer/private_updates.h"
+/* runtime/update/private_updates.c -- see private_updates.h. */
+#include "runtime/update/private_updates.h"
 
 #include "runtime/base/note.h"
 #include "runtime/base/tensor_copy.h"

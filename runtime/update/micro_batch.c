@@ -1,5 +1,5 @@
-/* runtime/trainer/micro_batch.c -- see micro_batch.h. */
-#include "runtime/trainer/micro_batch.h"
+/* runtime/update/micro_batch.c -- see micro_batch.h. */
+#include "runtime/update/micro_batch.h"
 
 enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-batches of a private
                                  * update */

@@ -1,9 +1,9 @@
-/* runtime/trainer/short_batch.c -- see the header.
+/* runtime/update/short_batch.c -- see the header.
  *
  * The last batch of an epoch may be short. Copies of its samples fill up the last part that has
  * samples, and count nowhere: not in losses, in gradients and in statistics of batch norms. Other
  * nodes that combine samples would count them. */
-#include "runtime/trainer/short_batch.h"
+#include "runtime/update/short_batch.h"
 
 #include <inttypes.h>
 

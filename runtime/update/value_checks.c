@@ -1,6 +1,6 @@
-/* runtime/watch/value_checks.c -- see value_checks.h. */
+/* runtime/update/value_checks.c -- see value_checks.h. */
 #include "runtime/base/tensor_copy.h"
-#include "runtime/watch/value_checks.h"
+#include "runtime/update/value_checks.h"
 
 #include <inttypes.h>
 #include <math.h>

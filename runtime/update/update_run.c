@@ -1,10 +1,10 @@
-/* runtime/trainer/update_run.c -- see update_run.h. */
-#include "runtime/trainer/update_run.h"
+/* runtime/update/update_run.c -- see update_run.h. */
+#include "runtime/update/update_run.h"
 
 #include "runtime/base/clock.h"
-#include "runtime/trainer/clip_check.h"
-#include "runtime/trainer/micro_batch.h"
-#include "runtime/trainer/update_loss.h"
+#include "runtime/update/clip_check.h"
+#include "runtime/update/micro_batch.h"
+#include "runtime/update/update_loss.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* runtime/trainer/short_batch.h -- whether a run meets a batch that is not full and that the
+/* runtime/update/short_batch.h -- whether a run meets a batch that is not full and that the
  * program cannot compute. */
-#ifndef LS_RUNTIME_TRAINER_SHORT_BATCH_H
-#define LS_RUNTIME_TRAINER_SHORT_BATCH_H
+#ifndef LS_RUNTIME_UPDATE_SHORT_BATCH_H
+#define LS_RUNTIME_UPDATE_SHORT_BATCH_H
 
-#include "runtime/trainer/training.h"
+#include "runtime/update/training.h"
 
 /* Of training: after the run's length is set. False with a sentence that says what to do. */
 bool ls_short_batch_trains(const LsTraining *t, LsError *e);

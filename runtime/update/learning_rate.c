@@ -1,6 +1,6 @@
-/* runtime/trainer/learning_rate.c -- see learning_rate.h. Cosine: Loshchilov and Hutter 2017,
+/* runtime/update/learning_rate.c -- see learning_rate.h. Cosine: Loshchilov and Hutter 2017,
  * without restarts. */
-#include "runtime/trainer/learning_rate.h"
+#include "runtime/update/learning_rate.h"
 
 #include "runtime/base/number.h"
 

@@ -1,15 +1,15 @@
-/* runtime/trainer/private_updates.h -- what a run of private training keeps: its secrets, and what
+/* runtime/update/private_updates.h -- what a run of private training keeps: its secrets, and what
  * its updates have spent.
  *
  * The ledger (LsPlace.ledger) has every update whose parameters are in the state or in a
  * checkpoint. The secrets, of the drawn samples and of the noise, are new in every process and
  * nowhere else. */
-#ifndef LS_RUNTIME_TRAINER_PRIVATE_UPDATES_H
-#define LS_RUNTIME_TRAINER_PRIVATE_UPDATES_H
+#ifndef LS_RUNTIME_UPDATE_PRIVATE_UPDATES_H
+#define LS_RUNTIME_UPDATE_PRIVATE_UPDATES_H
 
 #include "runtime/base/secret_key.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/trainer/skipped_updates.h"
+#include "runtime/update/skipped_updates.h"
 
 #include <stdio.h>
 

@@ -1,15 +1,15 @@
-/* runtime/trainer/clip_check.c -- looks whether the sums of private updates are clipped.
+/* runtime/update/clip_check.c -- looks whether the sums of private updates are clipped.
  *
  * The first update of a run, and then one in --check-clip N, begins with a micro-batch that no
  * update sees: the sum of its first batch with the factors of all samples but one as 0, and without
  * noise. That sum is what the one sample adds to an update, made in the very way in which the
  * update makes it, whatever ways the plan took to norms and sums. Its norm must not exceed the
  * clip. */
-#include "runtime/trainer/clip_check.h"
+#include "runtime/update/clip_check.h"
 
 #include "runtime/base/tensor_copy.h"
-#include "runtime/trainer/micro_batch.h"
-#include "runtime/trainer/update_loss.h"
+#include "runtime/update/micro_batch.h"
+#include "runtime/update/update_loss.h"
 
 #include <inttypes.h>
 #include <math.h>

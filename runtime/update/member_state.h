@@ -1,7 +1,7 @@
-/* runtime/trainer/member_state.h -- the members of an ensemble while they train: seeds, learning
+/* runtime/update/member_state.h -- the members of an ensemble while they train: seeds, learning
  * rates, losses. */
-#ifndef LS_RUNTIME_TRAINER_MEMBER_STATE_H
-#define LS_RUNTIME_TRAINER_MEMBER_STATE_H
+#ifndef LS_RUNTIME_UPDATE_MEMBER_STATE_H
+#define LS_RUNTIME_UPDATE_MEMBER_STATE_H
 
 #include "runtime/engine/engine.h"
 
@@ -11,7 +11,7 @@ typedef struct LsMemberState {
     int64_t n;                  /* 0: the program is one model, and nothing else is set */
     uint64_t *seeds;
     double *base, *rates;       /* learning rates; those of the update under way */
-    LsMean *part, *of_epoch;    /* as LsTrainer.part and of_epoch */
+    LsMean *part, *of_epoch;    /* as LsUnderWay.mean and LsEpoch.mean */
     double *loss;               /* of the last update; NaN: that member has diverged */
     bool *told;                 /* that a member has diverged */
     double *val_loss;           /* of the last evaluation */

@@ -1,8 +1,8 @@
-/* runtime/trainer/evaluate.c -- see evaluate.h. */
+/* runtime/update/evaluate.c -- see evaluate.h. */
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/label_input.h"
 #include "runtime/metrics/score_rows.h"
-#include "runtime/trainer/evaluate.h"
+#include "runtime/update/evaluate.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* runtime/trainer/learning_rate.h -- the learning rate schedule. */
-#ifndef LS_RUNTIME_TRAINER_LEARNING_RATE_H
-#define LS_RUNTIME_TRAINER_LEARNING_RATE_H
+/* runtime/update/learning_rate.h -- the learning rate schedule. */
+#ifndef LS_RUNTIME_UPDATE_LEARNING_RATE_H
+#define LS_RUNTIME_UPDATE_LEARNING_RATE_H
 
 #include "runtime/base/run_error.h"
 

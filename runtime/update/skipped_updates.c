@@ -1,5 +1,5 @@
-/* runtime/trainer/skipped_updates.c -- see skipped_updates.h. */
-#include "runtime/trainer/skipped_updates.h"
+/* runtime/update/skipped_updates.c -- see skipped_updates.h. */
+#include "runtime/update/skipped_updates.h"
 
 #include "runtime/base/note.h"
 

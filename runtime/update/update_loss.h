@@ -1,9 +1,9 @@
-/* runtime/trainer/update_loss.h -- the loss of an update, of its micro-batches one by one, and what
+/* runtime/update/update_loss.h -- the loss of an update, of its micro-batches one by one, and what
  * is checked of them. */
-#ifndef LS_RUNTIME_TRAINER_UPDATE_LOSS_H
-#define LS_RUNTIME_TRAINER_UPDATE_LOSS_H
+#ifndef LS_RUNTIME_UPDATE_UPDATE_LOSS_H
+#define LS_RUNTIME_UPDATE_UPDATE_LOSS_H
 
-#include "runtime/trainer/training.h"
+#include "runtime/update/training.h"
 
 /* Whether the values of the next part are looked at: also to name the cause if this skipped update
  * would be one too many. */
