@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What fine-tuning fits into 4, 8 and 16 GiB, by `lowerset plan`, as a table for
-docs/fine-tuning.md.
+docs/lab/finetune.md.
 
 usage: fits.py BUILD-FOLDER [--nets NAMES] [--tokens N,N] [--work FOLDER]
 

@@ -10,7 +10,8 @@ usage: gpu.py BUILD-FOLDER --prepare [--home DIR]     on a machine that can buil
 Parts, each within --limit seconds (540), what is asked for first coming first; several:
 check,speed. Without --part all, one behind the other: within ten minutes with --limit 145.
   check     the device's properties; small networks against the CPU (loss, every gradient), all
-            budgets bit for bit, compute-sanitizer
+            budgets bit for bit, libraries whose inputs and losses stay on the GPU,
+            compute-sanitizer
   speed     our programs: four networks, precisions, budgets, a small batch
   peers     the same networks in PyTorch, torch.compile and JAX
   warm      not by itself: has torch.compile and JAX compile, for peers behind it; beside check, say

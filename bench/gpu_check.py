@@ -3,6 +3,7 @@ import os
 import re
 
 import gpu_device
+import gpu_library
 from gpu_tools import IN_TURN, find_tool, has_gpu
 
 # Small members of each family, so that every kind of kernel runs: (network, batch, loss).
@@ -277,5 +278,6 @@ def run(s):
     made = {}
     in_waves(s, nets, NUMBERS, made, check_numbers)
     in_waves(s, quick, BUDGETED, made, check_budgets)
+    s.guarded("libraries", gpu_library.check, s)
     sanitize_all(s, made, s.left() * 0.4)
     in_waves(s, [n for n in nets if n not in quick], BUDGETED, made, check_budgets)

@@ -7,6 +7,8 @@ GIB = 2 ** 30
 ORDER = ["lowerset", "eager", "compile", "graphs", "tune", "jax"]
 WHO = {"eager": "PyTorch", "compile": "torch.compile", "graphs": "compile, graphs",
        "tune": "max-autotune", "jax": "JAX"}
+# ms a step, of rows of libraries.
+LIBRARY_TIMES = {"host_ms": "by the host", "gpu_ms": "on the GPU", "unwaited_ms": "not waited for"}
 
 
 def latest(rows):
@@ -159,6 +161,11 @@ def document(rows, failures, notes, date):
                       f"networks, "
                       + ("all with the same bits." if not bad else "other bits: " + ", ".join(bad)
                          + ".")]
+    body = [f"- {r['net']} in {r['way']}: " + ("the same bits" if r["same"] else "other bits")
+            + "".join(f"; {w} {r[k]:.3f} ms" for k, w in LIBRARY_TIMES.items() if k in r)
+            for r in rows if r["kind"] == "library"]
+    lines += section("Libraries: arrays, a stream and losses on the GPU beside arrays of the host",
+                     body)
     body = [f"- {r['net']} {r['tool']}: {r['summary']}" for r in rows if r["kind"] == "sanitizer"]
     lines += section("compute-sanitizer", body)
     body = [f"- {r['what']}: {r['value']:.4g} {r['unit']}" for r in rows
@@ -188,6 +195,10 @@ def show(rows, failures, notes):
     budgets = [r for r in rows if r["kind"] == "budget"]
     if budgets:
         print(f"budgets: {sum(r['same'] for r in budgets)} of {len(budgets)} with the same bits")
+    libraries = [r for r in rows if r["kind"] == "library"]
+    if libraries:
+        print(f"libraries: {sum(r['same'] for r in libraries)} of {len(libraries)} with the same "
+              "bits")
     tools = [r for r in rows if r["kind"] == "sanitizer"]
     if tools:
         print(f"sanitizer: {sum(r['rc'] == 0 for r in tools)} of {len(tools)} runs clean")

@@ -201,4 +201,5 @@ def main():
     print('\nworst: ' + ', '.join('%s %.1f %%' % (w, v) for w, v in worst.items()))
 
 
-main()
+if __name__ == '__main__':
+    main()

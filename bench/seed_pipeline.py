@@ -141,8 +141,8 @@ squared errors, Adam. Ranks are threads of one process, of one thread each, in t
 `{args.order}`. The known experiment ran on two RTX 3090 under PyTorch 2.1. It took larger batches
 for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds in
 turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicted* and *bubble* are
-those of the simulator ([pipeline.md](../pipeline.md)), from times of single kernels, measured in a
-pipeline with `none` and the same parts (`--profile`, `--costs`).
+those of the simulator ([micro-batches.md](../micro-batches.md)), from times of single kernels,
+measured in a pipeline with `none` and the same parts (`--profile`, `--costs`).
 
 {parts}"""
 

@@ -20,11 +20,14 @@ import unet3d
 NETS = {"unet": ("unet --size=256", 8), "resnet18": ("resnet18", 32), "resnet50": ("resnet50", 32),
         "resnet152": ("resnet152", 32), "densenet121": ("densenet121", 32),
         "densenet201": ("densenet201", 32), "vgg16": ("vgg16", 32), "gpt": ("gpt", 8),
-        "picture": ("unet --size=4096 --width=16", 1), "cube": ("3-D unet, 192³, width 16", 1)}
+        "vit": ("vit", 32), "picture": ("unet --size=4096 --width=16", 1),
+        "cube": ("3-D unet, 128³, width 16", 1)}
 # A vocabulary head would need more than all that parts save.
 MORE = {"gpt": ("--head-chunks", "auto")}
-PARTS = ["4@1/2", "8@1/2", "16@1/2", "8@1/4", "16@1/4", "32@1/4"]     # of the largest value
-BANDS = ["4rows@1/2", "8rows@1/2", "8rows@1/4", "16rows@1/4"]        # of one picture
+# Of the largest value.
+PARTS = ["8@1/4", "4@1/2", "16@1/4", "8@1/2", "16@1/2", "32@1/4"]
+BANDS = ["8rows@1/4", "16rows@1/4", "4rows@1/2", "8rows@1/2"]        # of one picture
+TOKENS = ["8tokens@1/4", "8@1/4", "4tokens@1/4", "16@1/4"]
 ALLOWED = [0.05, 0.10, 0.20]
 MIB = 2 ** 20
 
@@ -69,7 +72,7 @@ def least(points, most):
 def row(o, folder, net, precision):
     words, batch = NETS[net]
     if net == "cube":
-        unet3d.write(folder + "/net.onnx", 192, 16, 3)
+        unet3d.write(folder + "/net.onnx", 128, 16, 3)
     else:
         subprocess.run([str(o.build / "lowerset"), "model", *words.split(), "--batch=0",
                         "--weights=none", "-o", folder + "/net.onnx"], check=True,
@@ -78,7 +81,7 @@ def row(o, folder, net, precision):
     base = min(p[1] for p in whole)
     top = largest(o, folder, batch, precision)
     parts = []
-    ways = BANDS if batch == 1 else PARTS
+    ways = BANDS if batch == 1 else TOKENS if net in ("gpt", "vit") else PARTS
     for way in ways[:2] if o.quick else ways:
         count, part = way.split("@1/")
         parts += [(*p, f"{count}@{top // int(part) / MIB:.1f}MiB")

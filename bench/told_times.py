@@ -25,7 +25,7 @@ IN_PARTS = {
                         ['--tiles=4rows@8MiB', '--budget=min']),
 }
 NETS = {**NETS, **IN_PARTS}
-TIME = r'([\d.]+) (ns|us|ms|s)\b'
+TIME = r'([\d.e+]+) (ns|us|ms|s)\b'
 MS = {'ns': 1e-6, 'us': 1e-3, 'ms': 1, 's': 1e3}
 
 

@@ -56,6 +56,7 @@ static unsigned inplace_operands(LsOpCode op)
     case LS_OP_GATHER_GRAD: case LS_OP_SCATTER: case LS_OP_SCATTER_EACH: case LS_OP_MATMUL_PART:
     case LS_OP_CONV_DW_PART:
         return 4;
+    case LS_OP_XENT_PART:       return 16;
     case LS_OP_PLACE: return 2;
     default:                    return 0;
     }
@@ -170,6 +171,21 @@ void ls_emit_part_together(const LsKernelText *k, const LsGrid *part, int blocks
                  part->x, part->y, together);
     ls_emit_line(k->e, "{");
     ls_emit_line(k->e, "LS_UNITS;");
+}
+
+void ls_emit_launch_state(const LsKernelText *k, const LsGrid *part, int state)
+{
+    const int out = k->g->node[k->n.i].nin;
+    const int64_t bytes = ls_count(ls_shape(k->g, ls_out(k->g, k->n, 0))) * (int64_t)sizeof(double);
+    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(k->e, "{");
+    if (state >= 0) {
+        ls_emit_line(k->e, "if (arg[%d] != arg[%d])", state, out);
+        ls_emit_line(k->e, "    memcpy(arg[%d], arg[%d], %" PRId64 ");", out, state, bytes);
+    }
+    ls_emit_line(k->e, "ls_parallel(run, %s_%s, %" PRId64 ", arg);", k->name, part->suffix,
+                 part->units);
+    ls_emit_line(k->e, "}");
 }
 
 /* units: an expression; NULL: those of each part. */

@@ -92,6 +92,9 @@ void ls_emit_part(const LsKernelText *k, const LsGrid *part);
 void ls_emit_part_together(const LsKernelText *k, const LsGrid *part, int blocks);
 /* Prints the kernel function, which launches the parts in order. */
 void ls_emit_launch(const LsKernelText *k, const LsGrid part[], int npart);
+/* The same for one part of a sum on a CPU, whose result is a state: doubles, which go on with those
+ * of operand `state`; negative: with 0. */
+void ls_emit_launch_state(const LsKernelText *k, const LsGrid *part, int state);
 /* The same for one part with so many units, an expression of the numbers in *run. */
 void ls_emit_launch_units(const LsKernelText *k, const LsGrid *part, const char *units);
 

@@ -42,6 +42,31 @@ static void place(const LsLossText *l, const LsShape *space, LsLayout walk, int 
     ls_nest_tensor(l->n, space, walk, tensor, stride);
 }
 
+static LsValueId lse_of(const LsLossText *l)
+{
+    const LsGraph *g = l->k->g;
+    const LsNodeId n = l->k->n;
+    return l->grad                                ? ls_in(g, n, 4)
+           : l->state                             ? ls_in(g, n, 3)
+           : g->node[n.i].op == LS_OP_XENT_LSE ? ls_out(g, n, 0)
+                                                  : ls_out(g, n, 1);
+}
+
+/* Of a tile: where its positions are among all, of whose labels it reads its own. */
+static void find_place(LsLossText *l, const LsShape *space)
+{
+    const LsGraph *g = l->k->g;
+    const LsTilePlace *of = g->node[l->k->n.i].tile;
+    const LsValue *labels = &g->value[ls_in(g, l->k->n, ls_loss_label_operand(l)).i];
+    int64_t own[LS_MAX_RANK];
+    l->points = ls_nest_count(l->n);
+    if (of == NULL || g->node[l->k->n.i].op == LS_OP_XENT_LSE)
+        return;
+    ls_strides(&labels->shape, labels->layout, own);
+    l->before = of->first * (l->points / space->dim[of->axis]);
+    l->label_at = of->first * own[of->axis > l->at->axis ? of->axis - 1 : of->axis];
+}
+
 static void positions(LsLossText *l)
 {
     const LsGraph *g = l->k->g;
@@ -68,10 +93,11 @@ static void positions(LsLossText *l)
     place(l, &space, x->layout, LS_LOSS_SCORES, scores);
     place(l, &space, x->layout, LS_LOSS_LABELS, ls_in(g, n, ls_loss_label_operand(l)));
     if (!l->nll && !l->sums)
-        place(l, &space, x->layout, LS_LOSS_LSE, l->grad ? ls_in(g, n, 4) : ls_out(g, n, 1));
+        place(l, &space, x->layout, LS_LOSS_LSE, lse_of(l));
     if (each)
         place(l, &space, x->layout, LS_LOSS_AT_EACH, l->grad ? ls_in(g, n, 0) : ls_out(g, n, 0));
     ls_nest_merge(l->n);
+    find_place(l, &space);
     const int64_t rows = l->at->rows > 0 ? l->at->rows : space.dim[0];
     const char *row = l->n->var[0];
     if (l->at->first > 0)
@@ -87,14 +113,16 @@ static LsLossText loss_new(const LsGraph *g, LsNodeId n, const LsKernelText *k)
     l.nll = node->op == LS_OP_NLL || node->op == LS_OP_NLL_GRAD;
     l.grad = node->op == LS_OP_XENT_GRAD || node->op == LS_OP_NLL_GRAD;
     l.sums = node->op == LS_OP_XENT_SUM || node->op == LS_OP_LABEL_WEIGHT;
+    l.state = node->op == LS_OP_XENT_PART;
+    l.nll |= l.state && !ls_is(ls_in(g, n, 3));
     int weight = node->op == LS_OP_LABEL_WEIGHT ? 1 : !l.grad || l.nll ? 2 : 3;
     l.weight = ls_is(ls_in(g, n, weight)) ? weight : -1;
     positions(&l);
     l.lanes = ls_lanes(l.classes);
-    l.points = ls_nest_count(l.n);
     if (l.runs || l.nll) {
         l.group = ls_row_group(k, l.nll ? 1 : l.classes);
-        l.units = ls_ceil_div(l.points, l.group);
+        l.first = l.before / l.group;
+        l.units = ls_ceil_div(l.before + l.points, l.group) - l.first;
     } else {
         l.inner = l.n->size[l.n->naxis - 1];
         l.units = l.points / l.inner * ls_ceil_div(l.inner, LS_LOSS_TILE);
@@ -110,11 +138,16 @@ static void loss_emit(const LsKernelText *k)
     switch (k->g->node[k->n.i].op) {
     case LS_OP_REGRESSION_LOSS: ls_regression_emit(k); return;
     case LS_OP_REGRESSION_GRAD: ls_regression_grad_emit(k); return;
+    case LS_OP_XENT_END:        ls_loss_end(k); return;
     default: break;
     }
     const LsLossText l = loss_new(k->g, k->n, k);
     if (l.sums)
         ls_loss_sums(&l);
+    else if (l.state)
+        ls_loss_part(&l);
+    else if (k->g->node[k->n.i].op == LS_OP_XENT_LSE)
+        ls_loss_lse(&l);
     else if (l.grad)
         ls_loss_backward(&l);
     else
@@ -130,6 +163,17 @@ static int64_t loss_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
         return loss_new(g, n, &k).units * 2 * (int64_t)sizeof(double);
     default: return 0;
     }
+}
+
+bool ls_loss_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t *elements)
+{
+    const LsKernelText k = {.g = g, .n = n, .target = t};
+    if (t->kind != LS_TARGET_CPU || g->node[n.i].attr.loss.reduction == LS_LOSS_EACH
+        || g->node[n.i].attr.loss.rows > 0)
+        return false;
+    const LsLossText l = loss_new(g, n, &k);
+    *elements = 2 * l.units;
+    return l.runs;
 }
 
 const LsEmitter ls_emitter_loss = {.emit = loss_emit, .workspace = loss_workspace};

@@ -46,27 +46,46 @@ static void fold_group(const LsLossText *l)
     ls_emit_line(e, "}");
 }
 
+/* Declares `row`, the scores of the position. */
+static void stage_row(const LsLossText *l)
+{
+    const LsRowStage row = {
+        "x", ls_arena_printf(l->n->arena, "%s", ls_loss_offset(l, LS_LOSS_SCORES)), l->classes,
+        ls_loss_grid(l).y};
+    ls_row_stage_in(l->k, "row", 0, &row);
+}
+
+/* Declares z, the logarithm of the exponentials' sum. */
+static void row_lse(const LsLossText *l)
+{
+    ls_emit_line(l->e, "const real max = ls_row_max(row, %" PRId64 ", %" PRId64 ");", l->classes,
+                 l->lanes);
+    ls_emit_line(l->e,
+                 "const real z = max + ls_log((real)ls_row_exp(row, max, %" PRId64 ", %" PRId64
+                 "));",
+                 l->classes, l->lanes);
+}
+
+/* Declares `mix`, the smoothing's sum, if there is one. */
+static void row_mix(const LsLossText *l)
+{
+    if (l->at->smoothing != 0 && l->weight >= 0)
+        ls_emit_line(l->e, "const double mix = ls_row_dot(weight, row, %" PRId64 ", %" PRId64 ");",
+                     l->classes, l->lanes);
+    else if (l->at->smoothing != 0)
+        ls_emit_line(l->e, "const double mix = ls_row_sum(row, %" PRId64 ", %" PRId64 ");",
+                     l->classes, l->lanes);
+}
+
 static void forward_group(const LsLossText *l)
 {
     LsEmit *e = l->e;
     ls_loss_open_group(l);
     ls_loss_label(l);
     if (!l->nll) {
-        const LsRowStage row = {
-            "x", ls_arena_printf(l->n->arena, "%s", ls_loss_offset(l, LS_LOSS_SCORES)), l->classes,
-            ls_loss_grid(l).y};
-        ls_row_stage_in(l->k, "row", 0, &row);
-        ls_emit_line(e, "const real max = ls_row_max(row, %" PRId64 ", %" PRId64 ");", l->classes,
-                     l->lanes);
-        ls_emit_line(
-            e, "const real z = max + ls_log((real)ls_row_exp(row, max, %" PRId64 ", %" PRId64 "));",
-            l->classes, l->lanes);
-        if (l->at->smoothing != 0 && l->weight >= 0)
-            ls_emit_line(e, "const double mix = ls_row_dot(weight, row, %" PRId64 ", %" PRId64 ");",
-                         l->classes, l->lanes);
-        else if (l->at->smoothing != 0)
-            ls_emit_line(e, "const double mix = ls_row_sum(row, %" PRId64 ", %" PRId64 ");",
-                         l->classes, l->lanes);
+        stage_row(l);
+        row_lse(l);
+        row_mix(l);
     }
     ls_emit_line(e, "LS_LEAD {");
     if (!l->nll)
@@ -125,14 +144,18 @@ static void forward_tile(const LsLossText *l)
     ls_emit_line(e, "}");
 }
 
-static void end_part(const LsLossText *l, const LsGrid *part)
+/* wsum: that result of the node. */
+static void end_part(const LsLossText *l, const LsGrid *part, int wsum)
 {
     LsEmit *e = l->e;
     ls_emit_part(l->k, part);
-    ls_emit_workspace(l->k, "const double", "part");
+    if (l->k->g->node[l->k->n.i].op == LS_OP_XENT_END)
+        ls_emit_line(e, "LS_IN(double, part, 0);");
+    else
+        ls_emit_workspace(l->k, "const double", "part");
     if (l->at->reduction != LS_LOSS_EACH)
         ls_emit_result(l->k, "loss", 0);
-    ls_emit_result(l->k, "wsum", l->nll ? 1 : 2);
+    ls_emit_result(l->k, "wsum", wsum);
     ls_emit_totals(l->k, 2, l->units);
     ls_emit_line(e, "LS_ONE {");
     ls_emit_line(e, "wsum[0] = (real)total1;");
@@ -162,8 +185,65 @@ void ls_loss_forward(const LsLossText *l)
     ls_emit_line(l->e, "part[2 * u] = sum;");
     ls_emit_line(l->e, "part[2 * u + 1] = count;");
     ls_emit_close(l->e, 3);
-    end_part(l, &part[1]);
+    end_part(l, &part[1], l->nll ? 1 : 2);
     ls_emit_launch(k, part, 2);
+}
+
+void ls_loss_lse(const LsLossText *l)
+{
+    const LsGrid part = ls_loss_grid(l);
+    int axis[LS_NEST_AXES];
+    for (int a = 0; a < l->n->naxis; a++)
+        axis[a] = a;
+    ls_emit_part(l->k, &part);
+    ls_emit_operand(l->k, "x", 0);
+    ls_emit_result(l->k, "lse", 0);
+    ls_emit_line(l->e, "LS_ROWS(p, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
+                 l->group, l->group, l->points);
+    ls_nest_decode(l->e, l->n, "p", l->n->naxis, axis);
+    stage_row(l);
+    row_lse(l);
+    ls_emit_line(l->e, "lse[%s] = z;", ls_loss_offset(l, LS_LOSS_LSE));
+    ls_emit_close(l->e, 2);
+    ls_emit_launch(l->k, &part, 1);
+}
+
+/* A unit that the positions before have begun goes on with their sums: on CPUs alone, where one
+ * thread adds those of a unit up in their order. */
+void ls_loss_part(const LsLossText *l)
+{
+    enum { STATE = 4 };
+    const LsKernelText *k = l->k;
+    const LsGrid part = ls_loss_grid(l);
+    const int nin = k->g->node[k->n.i].nin;
+    ls_emit_part(k, &part);
+    ls_loss_pointers(l);
+    if (!l->nll)
+        ls_emit_operand(k, "lse", 3);
+    ls_emit_line(l->e, "double *const part = arg[%d];", nin);
+    ls_loss_open_group(l);
+    ls_loss_label(l);
+    if (l->at->smoothing != 0) {
+        stage_row(l);
+        row_mix(l);
+    }
+    if (!l->nll)
+        ls_emit_line(l->e, "const real z = lse[%s];", ls_loss_offset(l, LS_LOSS_LSE));
+    add_position(l, "");
+    ls_emit_line(l->e, "}");
+    ls_emit_line(l->e, "part[2 * unit] = sums[0];");
+    ls_emit_line(l->e, "part[2 * unit + 1] = sums[1];");
+    ls_emit_close(l->e, 2);
+    ls_emit_launch_state(k, &part, nin > STATE ? STATE : -1);
+}
+
+void ls_loss_end(const LsKernelText *k)
+{
+    const LsLossText l = {.k = k, .e = k->e, .at = &k->g->node[k->n.i].attr.loss,
+                          .units = ls_count(ls_in_shape(k->g, k->n, 0)) / 2};
+    const LsGrid part = {"end", 1, LS_TOTAL_LANES, 1};
+    end_part(&l, &part, 1);
+    ls_emit_launch(k, &part, 1);
 }
 
 static void sums_group(const LsLossText *l)

@@ -25,9 +25,26 @@ const char *ls_loss_widened(const LsLossText *l, const char *element)
 /* ---- loops over positions ---- */
 LsGrid ls_loss_grid(const LsLossText *l)
 {
+    if (l->state) {
+        LsGrid part = ls_rows_grid("part", l->points, l->group, l->nll ? 1 : l->classes);
+        part.units = l->units;
+        return part;
+    }
     if (l->runs || l->nll)
         return ls_rows_grid("part", l->points, l->group, l->nll ? 1 : l->classes);
     return (LsGrid){"part", l->units, LS_LOSS_TILE, 1};
+}
+
+/* The positions of a unit, of which some may be in front of these or behind them. */
+static void open_some(const LsLossText *l)
+{
+    ls_emit_line(l->e, "const int64_t unit = u + " LS_N64 ", begin = unit * " LS_N64 " - " LS_N64
+                 ";", l->first, l->group, l->before);
+    ls_emit_line(l->e, "double sums[2] = {0};");
+    ls_emit_line(l->e, "if (begin < 0)");
+    ls_emit_line(l->e, "    sums[0] = part[2 * unit], sums[1] = part[2 * unit + 1];");
+    ls_emit_line(l->e, "LS_ROWS(p, ls_most(begin, 0), ls_least(begin + " LS_N64 ", " LS_N64 ")) {",
+                 l->group, l->points);
 }
 
 void ls_loss_open_group(const LsLossText *l)
@@ -35,6 +52,12 @@ void ls_loss_open_group(const LsLossText *l)
     int axis[LS_NEST_AXES];
     for (int a = 0; a < l->n->naxis; a++)
         axis[a] = a;
+    if (l->state) {
+        ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
+        open_some(l);
+        ls_nest_decode(l->e, l->n, "p", l->n->naxis, axis);
+        return;
+    }
     ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
     if (!l->grad) {
         ls_emit_line(l->e, "LS_LOCAL_ROWS(double, sums, 2, %d);", ls_loss_grid(l).y);
@@ -78,7 +101,8 @@ void ls_loss_label(const LsLossText *l)
 {
     const char *ignore =
         l->at->has_ignore ? ls_arena_printf(l->n->arena, "t != %" PRId64, l->at->ignore) : NULL;
-    ls_emit_line(l->e, "const int64_t t = label[%s];", ls_loss_offset(l, LS_LOSS_LABELS));
+    ls_emit_line(l->e, "const int64_t t = label[%s + " LS_N64 "];",
+                 ls_loss_offset(l, LS_LOSS_LABELS), l->label_at);
     ls_emit_line(l->e, "const bool counts = %s%s%s;",
                  l->valid != NULL ? l->valid
                  : ignore != NULL ? ""

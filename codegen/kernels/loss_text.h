@@ -17,6 +17,10 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     LsNest *n;              /* positions */
     bool nll, grad;
     bool sums;              /* XENT_SUM, LABEL_WEIGHT: of what is known of each position */
+    bool state;             /* XENT_PART: the sums of some positions, which go on */
+    int64_t before;         /* state: positions in front of these */
+    int64_t label_at;       /* of the first position of a tile, among all labels */
+    int64_t first;          /* state: the first of its units */
     int weight;             /* operand; -1: all 1 */
     int64_t width;          /* of the scores' axis: the classes, or more
                              * (codegen/cuda/pad_classes.h) */
@@ -28,6 +32,10 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     const char *valid;      /* condition on the sample, NULL: none */
     const char *classes_text, *plain, *smooth;      /* C; 1 - smoothing; smoothing / C */
 } LsLossText;
+
+/* Whether the positions of XENT or NLL can be added up in parts that go on from one to the next,
+ * with the bits of all together. *elements: doubles of the state. (codegen/kernels/loss.c) */
+bool ls_loss_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t *elements);
 
 /* The operand with the labels. */
 int ls_loss_label_operand(const LsLossText *l);

@@ -21,6 +21,19 @@ int64_t ls_regression_units(const LsGraph *g, LsNodeId n)
     return ls_ceil_div(count_of(g, n), BLOCK);
 }
 
+/* Of the gradient of some rows or samples (LsNode.tile): declares `all`, the elements of valid
+ * samples, and `count`, those among the node's. */
+static void count_some(const LsKernelText *k)
+{
+    const LsTilePlace *of = k->g->node[k->n.i].tile;
+    const LsShape *s = ls_in_shape(k->g, k->n, 1);
+    const int64_t some = ls_count(s), row = some / s->dim[of->axis];
+    const int64_t each = of->axis > 0 ? row * of->of : some / s->dim[0];
+    ls_emit_line(k->e, "const int64_t all = run->valid * " LS_N64 ";", each);
+    ls_emit_line(k->e, "const int64_t count = ls_most(ls_least(all - " LS_N64 ", " LS_N64 "), 0);",
+                 of->first * row, some);
+}
+
 /* Declares `count`, the elements of valid samples. */
 static void valid_count(const LsKernelText *k)
 {
@@ -71,6 +84,8 @@ static const char *divisor(const LsKernelText *k)
 {
     const LsNode *n = &k->g->node[k->n.i];
     const LsShape *s = ls_in_shape(k->g, k->n, n->op == LS_OP_REGRESSION_GRAD ? 1 : 0);
+    if (n->tile != NULL)
+        return n->attr.loss.regression != LS_REG_KL ? "(double)all" : "(double)run->valid";
     if (n->attr.loss.regression != LS_REG_KL)
         return "(double)count";
     return ls_arena_printf(k->g->arena, "(double)(count / " LS_N64 ")", ls_count(s) / s->dim[0]);
@@ -148,7 +163,10 @@ void ls_regression_grad_emit(const LsKernelText *k)
     if (kind != LS_REG_LINEAR)
         ls_emit_operand(k, "t", 2);
     ls_emit_result(k, "dy", 0);
-    valid_count(k);
+    if (k->g->node[k->n.i].tile != NULL)
+        count_some(k);
+    else
+        valid_count(k);
     ls_emit_line(e, "const real scale = count != 0 ? (real)(dloss[0] / %s) : 0;", divisor(k));
     ls_emit_line(e, "const int64_t end = ls_least(hi * " LS_N64 ", " LS_N64 ");", ls_unit(k), n);
     ls_emit_line(e, "%s(i, lo * %" PRId64 ", end)", ls_lanes_word(ls_fours(n)), ls_unit(k));

@@ -3,7 +3,9 @@
  * Along each resized axis the result is a sparse matrix times the operand: every result index has a
  * few operand indices with weights. The matrices are computed here and printed as tables. The
  * gradient prints the transposed matrices and runs the same loops. So both directions only gather,
- * in a fixed order. */
+ * in a fixed order. A tile of some rows has those rows of the matrix of its axis. */
+#include "codegen/kernels/resize.h"
+
 #include "codegen/kernels/loop_nest.h"
 #include "compiler/ops/resize_line.h"
 
@@ -41,6 +43,22 @@ static void forward_entries(const Resize *r, int k, Axis *a)
         for (int64_t j = 0; j < n; j++)
             a->entry[a->count++] = (Entry){i, tap[j].at, tap[j].by};
     }
+}
+
+/* Of a tile: leaves the rows of its axis d that it makes, and counts columns from the first row
+ * that it reads. */
+static void cut(const Resize *r, int d, Axis *a)
+{
+    const LsTilePlace *of = r->k->g->node[r->k->n.i].tile;
+    int64_t n = 0;
+    if (of == NULL || of->axis != d)
+        return;
+    const int64_t end = of->first + ls_shape(r->k->g, ls_out(r->k->g, r->k->n, 0))->dim[d];
+    for (int64_t e = 0; e < a->count; e++)
+        if (a->entry[e].row >= of->first && a->entry[e].row < end)
+            a->entry[n++] = (Entry){a->entry[e].row - of->first, a->entry[e].col - of->from,
+                                    a->entry[e].by};
+    a->count = n;
 }
 
 /* Swaps rows and columns; entries of a row keep their order. */
@@ -90,6 +108,7 @@ static Resize resize_new(const LsKernelText *k)
         forward_entries(&r, d, &r.axis[a]);
         if (grad)
             transpose(&r, r.at->x.dim[d], &r.axis[a]);
+        cut(&r, d, &r.axis[a]);
         r.axis[a].from = fs[d];
         r.axis[a].rows = r.n->size[a];
     }
@@ -228,6 +247,32 @@ static void resize_emit(const LsKernelText *k)
     }
     ls_emit_close(k->e, open);
     ls_emit_launch(k, &part, 1);
+}
+
+void ls_resize_rows(const LsGraph *g, LsNodeId n, int axis, int64_t first, int64_t end,
+                    int64_t rows[2])
+{
+    enum { MOST = 2 };
+    const LsResizeLine line = ls_resize_axis(&g->node[n.i].attr.resize, axis);
+    const bool grad = g->node[n.i].op == LS_OP_RESIZE_GRAD;
+    LsLineTap tap[MOST];
+    if (line.x == line.y && line.scale == 1) {      /* it is not resized */
+        rows[0] = first;
+        rows[1] = end;
+        return;
+    }
+    rows[0] = grad ? line.y : line.x;
+    rows[1] = 0;
+    for (int64_t y = grad ? 0 : first; y < (grad ? line.y : end); y++) {
+        const int64_t count = ls_line_taps(&line, y, tap);
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t from = grad ? y : tap[k].at;
+            if (grad && (tap[k].at < first || tap[k].at >= end))
+                continue;
+            rows[0] = from < rows[0] ? from : rows[0];
+            rows[1] = from + 1 > rows[1] ? from + 1 : rows[1];
+        }
+    }
 }
 
 const LsEmitter ls_emitter_resize = {.emit = resize_emit};

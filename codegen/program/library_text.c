@@ -173,6 +173,29 @@ static const char private_types[] =
     "int %P_spent(%P *self, double *epsilon, double *delta, %P_error *error);\n"
     "int %P_seed_noise(%P *self, int64_t seed, %P_error *error);\n";
 
+static const char gpu_types[] =
+    "\n"
+    "/* A stream of the caller's on the GPU: a cudaStream_t, NULL for the default one. Work\n"
+    " * of the calls that follow begins after what was issued there before the call, and what\n"
+    " * is issued there after the call begins when its work is done. The host waits for\n"
+    " * neither. It is good for all calls until another one is set; one that is being\n"
+    " * captured is refused. Without one, a call with arrays on the GPU waits for all work\n"
+    " * there.\n"
+    " *\n"
+    " * Arrays on the GPU are copied within it, if they are reals, or integers that nothing\n"
+    " * checks: also for short batches, and where the net has channels last. Booleans, and\n"
+    " * classes and indices, which are checked, are copied to the host, and the call waits\n"
+    " * for them: better give them as arrays of the host. An array of the host is the\n"
+    " * caller's again when the call returns, one of the GPU in the order of the stream. With\n"
+    " * NULL for the loss, %P_step waits for all but its last batch, with a loss scale for\n"
+    " * that, too. */\n"
+    "int %P_set_stream(%P *self, void *stream, %P_error *error);\n"
+    "/* Where the loss of %P_step lies on the GPU, for work on the stream: a real, not times\n"
+    " * a loss scale. The place is always the same, and its value is good until the next call\n"
+    " * that computes. %U_E_CALL where an update has several batches (--accumulate,\n"
+    " * --microbatches), as the host combines their losses. */\n"
+    "int %P_loss_on_gpu(%P *self, const void **at, %P_error *error);\n";
+
 static const char end[] =
     "\n"
     "#ifdef __cplusplus\n"
@@ -331,6 +354,19 @@ static const char private_functions[] =
     "    CALL(ls_net_seed_noise(NET, seed, &e));\n"
     "}\n";
 
+static const char gpu_functions[] =
+    "\n"
+    "int %P_set_stream(%P *self, void *stream, %P_error *error)\n"
+    "{\n"
+    "    CALL(ls_net_set_stream(NET, stream, &e));\n"
+    "}\n"
+    "int %P_loss_on_gpu(%P *self, const void **at, %P_error *error)\n"
+    "{\n"
+    "    CALL(ls_net_loss_there(NET, at, &e));\n"
+    "}\n";
+
+static bool is_on_gpu(const LsCode *c) { return c->target->kind == LS_TARGET_CUDA; }
+
 static bool is_private(const LsCode *c) { return c->addresses->train->privacy.on; }
 
 /* One macro: PREFIX_NAME. */
@@ -371,7 +407,7 @@ void ls_library_print_header(const LsCode *c, const char *prefix, FILE *to)
     }
     define(to, prefix, "REAL_BYTES", c->target->real_bytes);
     define(to, prefix, "PRIVATE", is_private(c));
-    define(to, prefix, "ON_GPU", c->target->kind == LS_TARGET_CUDA);
+    define(to, prefix, "ON_GPU", is_on_gpu(c));
     define(to, prefix, "INPUTS", g->ninput);
     define(to, prefix, "OUTPUTS", c->eval.problem != NULL ? c->eval.problem->g->noutput : 0);
     define(to, prefix, "TENSORS", c->addresses->nstate);
@@ -382,6 +418,8 @@ void ls_library_print_header(const LsCode *c, const char *prefix, FILE *to)
     print(to, types, prefix);
     if (is_private(c))
         print(to, private_types, prefix);
+    if (is_on_gpu(c))
+        print(to, gpu_types, prefix);
     print(to, end, prefix);
 }
 
@@ -391,4 +429,6 @@ void ls_library_print_functions(const LsCode *c, const char *prefix, const char 
     print(to, functions, prefix);
     if (is_private(c))
         print(to, private_functions, prefix);
+    if (is_on_gpu(c))
+        print(to, gpu_functions, prefix);
 }

@@ -254,7 +254,7 @@ LsNodeId ls_find_cross_entropy_of(const LsGraph *g, LsValueId label)
 {
     for (uint32_t i = 1; i < g->nnode; i++)
         if ((g->node[i].op == LS_OP_XENT || g->node[i].op == LS_OP_NLL
-             || g->node[i].op == LS_OP_XENT_SUM)
+             || g->node[i].op == LS_OP_XENT_SUM || g->node[i].op == LS_OP_XENT_PART)
             && (!ls_is(label) || ls_viewed(g, ls_in(g, (LsNodeId){i}, 1)).i == label.i))
             return (LsNodeId){i};
     return (LsNodeId){0};

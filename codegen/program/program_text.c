@@ -184,14 +184,22 @@ static void print_classes(const LsGraph *g, LsEmit *e)
                  at->has_ignore ? "true" : "false", at->has_ignore ? at->ignore : 0);
 }
 
-static void print_loss(const LsGraph *g, LsEmit *e)
+/* The node that made the loss; of a loss of parts, the last one. */
+static LsNodeId loss_maker(const LsGraph *g)
 {
     const LsNodeId n = g->value[g->objective.loss.i].def;
+    return g->node[n.i].op == LS_OP_XENT_END ? g->value[ls_in(g, n, 0).i].def : n;
+}
+
+static void print_loss(const LsGraph *g, LsEmit *e)
+{
+    const LsNodeId n = loss_maker(g);
     const LsOpCode op = g->node[n.i].op;
     const bool weighs = n.i != 0 && g->node[n.i].nin > 2 && ls_is(ls_in(g, n, 2));
     if (g->objective.over == LS_OVER_SUM)
         ls_emit_line(e, ".target.sums = true,");
-    if (n.i != 0 && (op == LS_OP_XENT || op == LS_OP_NLL || op == LS_OP_XENT_SUM) && !weighs
+    if (n.i != 0 && (op == LS_OP_XENT || op == LS_OP_NLL || op == LS_OP_XENT_SUM
+                   || op == LS_OP_XENT_PART) && !weighs
         && g->node[n.i].attr.loss.smoothing == 0
         && g->node[n.i].attr.loss.reduction == LS_LOSS_MEAN)
         ls_emit_line(e, ".target.plain = true,");

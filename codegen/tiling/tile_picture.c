@@ -4,6 +4,8 @@
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/reduce.h"
+#include "codegen/kernels/resize.h"
+#include "codegen/tiling/tile_loss.h"
 #include "runtime/kernels/ls_kernel_sizes.h"
 
 enum { ROWS = 2 };              /* the axis */
@@ -87,6 +89,8 @@ static bool is_pool(LsOpCode op)
            || op == LS_OP_AVERAGE_POOL_GRAD;
 }
 
+static bool is_resize(LsOpCode op) { return op == LS_OP_RESIZE || op == LS_OP_RESIZE_GRAD; }
+
 static bool has_window(LsOpCode op)
 {
     return op == LS_OP_CONV || op == LS_OP_CONV_DX || op == LS_OP_CONV_DW || is_pool(op);
@@ -149,8 +153,9 @@ LsSpan ls_picture_made_span(const LsTileRegion *r, LsNodeId n, int t, int64_t *o
 {
     const LsNode *node = &r->g->node[n.i];
     const LsShape *s = node->op == LS_OP_FUSED     ? &node->attr.fused.body->space
-                       : node->op == LS_OP_CONV_DW ? ls_in_shape(r->g, n, 0)
-                                                   : ls_shape(r->g, ls_out(r->g, n, 0));
+                       : node->op == LS_OP_CONV_DW || ls_tile_is_loss(node)
+                           ? ls_in_shape(r->g, n, 0)
+                           : ls_shape(r->g, ls_out(r->g, n, 0));
     *of = s->dim[ROWS];
     if (node->op == LS_OP_CONV_DW)
         return rows_of_terms(r, n, ls_picture_terms(r, n, t));
@@ -164,6 +169,11 @@ LsSpan ls_picture_read_span(const LsTileRegion *r, LsNodeId n, int k, int t)
     const int64_t rows = ls_in_shape(g, n, k)->dim[ROWS];
     int64_t of;
     const LsSpan own = ls_picture_made_span(r, n, t, &of);
+    if (is_resize(op)) {
+        int64_t from[2];
+        ls_resize_rows(g, n, ROWS, own.first, own.end, from);
+        return (LsSpan){from[0], from[1]};
+    }
     if (!has_window(op) || (op == LS_OP_CONV_DW && k == 0))
         return own;
     return is_back(op) ? back(g, n, own, rows) : ahead(g, n, own, rows);
@@ -198,7 +208,7 @@ bool ls_picture_reads(const LsTileRegion *r, LsNodeId n, int k)
     }
     case LS_OP_CONV: case LS_OP_CONV_DX:
         return k == 0;
-    default: return true;
+    default: return !ls_tile_is_of_loss(node) || ls_tile_loss_reads(node, k);
     }
 }
 
@@ -257,6 +267,7 @@ static bool has_all_rows(const LsTileRegion *r, LsNodeId n)
 {
     const LsNode *node = &r->g->node[n.i];
     const bool sums = node->op == LS_OP_CONV_DW;        /* a tile may be without terms */
+    const bool loss = ls_tile_is_of_loss(node);
     int64_t of;
     for (int t = 0; t < r->tiles; t++) {
         const LsSpan own = ls_picture_made_span(r, n, t, &of);
@@ -271,7 +282,8 @@ static bool has_all_rows(const LsTileRegion *r, LsNodeId n)
         }
     }
     for (int k = 0; k < node->nout && !sums; k++)
-        if (node->op != LS_OP_FUSED && !ls_is_picture(r->g, ls_out(r->g, n, k)))
+        if (node->op != LS_OP_FUSED && (!loss || ls_tile_loss_makes(node, k))
+            && !ls_is_picture(r->g, ls_out(r->g, n, k)))
             return false;
     return true;
 }
@@ -289,7 +301,9 @@ bool ls_picture_fits(const LsTileRegion *r, LsNodeId n)
     switch (node->op) {
     case LS_OP_FUSED: fits = fused_has_rows(r, n); break;
     case LS_OP_CONV: case LS_OP_MAX_POOL: case LS_OP_MAX_POOL_GRAD: case LS_OP_AVERAGE_POOL:
-    case LS_OP_CONVERT: fits = true; break;
+    case LS_OP_CONVERT: case LS_OP_RESIZE: case LS_OP_RESIZE_GRAD: fits = true; break;
+    case LS_OP_SOFTMAX: case LS_OP_LOG_SOFTMAX: case LS_OP_SOFTMAX_GRAD:
+    case LS_OP_LOG_SOFTMAX_GRAD: fits = node->attr.axis.axis == 1; break;
     case LS_OP_CONV_DX: fits = node->nin <= 3; break;
     case LS_OP_AVERAGE_POOL_GRAD: fits = windows_are_apart(&node->attr.window); break;
     case LS_OP_CONV_DW:
@@ -301,7 +315,7 @@ bool ls_picture_fits(const LsTileRegion *r, LsNodeId n)
     case LS_OP_PAD:
         fits = node->attr.pad.lo[ROWS] == 0 && node->attr.pad.hi[ROWS] == 0;
         break;
-    default: break;
+    default: fits = ls_tile_is_of_loss(node) && ls_tile_loss_fits(r, n); break;
     }
     if (!fits || (has_window((LsOpCode)node->op) && !is_pool((LsOpCode)node->op)
                   && !ls_is_picture(g, ls_in(g, n, 0))))

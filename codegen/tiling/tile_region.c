@@ -3,6 +3,7 @@
 
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
+#include "codegen/tiling/tile_loss.h"
 #include "codegen/tiling/tile_picture.h"
 #include "codegen/tiling/tile_tokens.h"
 
@@ -116,7 +117,8 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
         return has_samples(r, ls_in(g, n, 0)) && has_samples(r, ls_in(g, n, 1))
                && ls_conv_may_go_on(g, n, r->target, &parts, &points);
     case LS_OP_MAX_POOL: case LS_OP_MAX_POOL_GRAD: case LS_OP_AVERAGE_POOL:
-    case LS_OP_AVERAGE_POOL_GRAD: case LS_OP_CONVERT: break;
+    case LS_OP_AVERAGE_POOL_GRAD: case LS_OP_CONVERT: case LS_OP_RESIZE: case LS_OP_RESIZE_GRAD:
+        break;
     case LS_OP_CONCAT:
         if (node->attr.axis.axis == 0)
             return false;
@@ -154,6 +156,8 @@ bool ls_tile_makes(const LsTileRegion *r, LsNodeId n, int k)
     if (node->op == LS_OP_FUSED)
         return !node->attr.fused.body->out[k].reduce
                || (r->axis == 0 && !(node->attr.fused.body->axes & 1));
+    if (ls_tile_is_of_loss(node))
+        return ls_tile_loss_makes(node, k);
     return node->op != LS_OP_CONV_DW && !ls_tile_sums_rows(r->g, n);
 }
 

@@ -3,36 +3,24 @@
 
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/reduce.h"
+#include "codegen/tiling/loss_sums.h"
+#include "codegen/tiling/tile_loss.h"
 #include "codegen/tiling/tile_order.h"
 #include "codegen/tiling/tile_picture.h"
 #include "codegen/tiling/tile_tokens.h"
-#include "compiler/ir/rewrite.h"
 
 #include <inttypes.h>
 
 /* Some rows of a value, which lie in no tile by themselves. The backward part has its own: they are
  * copies, which are cheaper to make than to keep. */
-typedef struct Rows {
+typedef struct LsTileRows {
     LsSpan span;
     LsPhase phase;
     LsValueId v;
-    struct Rows *next;
-} Rows;
+    struct LsTileRows *next;
+} LsTileRows;
 
-typedef struct Tiler {
-    LsTileRegion r;
-    LsValueId *tile;            /* by (value, tile): of a result, or a slice of another value */
-    LsValueId *base;            /* by value: the whole as far as it has been put together */
-    LsValueId *state;           /* by value: of the sum over the tiles so far */
-    Rows **rows;                /* by value */
-} Tiler;
-
-static LsValueId *tile_of(const Tiler *s, LsValueId v, int t)
-{
-    return &s->tile[v.i * (uint32_t)s->r.tiles + (uint32_t)t];
-}
-
-static LsTilePlace *place_of(LsRewrite *r, const Tiler *s, LsSpan own, int64_t of, int t)
+LsTilePlace *ls_tile_place(LsRewrite *r, const LsTiler *s, LsSpan own, int64_t of, int t)
 {
     LsTilePlace *at = ls_arena_alloc(r->cx->arena, 1, sizeof *at);
     *at = (LsTilePlace){.first = own.first, .of = of, .axis = s->r.axis, .number = t};
@@ -43,7 +31,7 @@ static int64_t count_of(LsSpan s) { return s.end - s.first; }
 static bool is_span(LsSpan a, LsSpan b) { return a.first == b.first && a.end == b.end; }
 
 /* Sets result k of node `to`: samples or rows of the value `of`. */
-static void set_tile(LsRewrite *r, const Tiler *s, LsNodeId to, int k, LsValueId of, LsSpan own,
+static void set_tile(LsRewrite *r, const LsTiler *s, LsNodeId to, int k, LsValueId of, LsSpan own,
                      const char *name)
 {
     const LsValue *old = &r->from->value[of.i];
@@ -67,7 +55,7 @@ static const char *rows_name(LsRewrite *r, LsValueId of, LsSpan rows)
 }
 
 /* Samples or rows `own` of value v, of which `in` has those from `begin` on, for tile t. */
-static LsValueId slice(LsRewrite *r, const Tiler *s, LsValueId v, LsValueId in, int64_t begin,
+static LsValueId slice(LsRewrite *r, const LsTiler *s, LsValueId v, LsValueId in, int64_t begin,
                        LsSpan own, int t, const char *name)
 {
     const LsShape *x = ls_shape(r->to, in);
@@ -79,13 +67,13 @@ static LsValueId slice(LsRewrite *r, const Tiler *s, LsValueId v, LsValueId in, 
     at.slice.start[s->r.axis] = own.first - begin;
     at.slice.stop[s->r.axis] = own.end - begin;
     const LsNodeId n = ls_append_bare(r->to, LS_OP_SLICE, 1, &in, 1, &at);
-    r->to->node[n.i].tile = place_of(r, s, own, ls_shape(r->from, v)->dim[s->r.axis], t);
+    r->to->node[n.i].tile = ls_tile_place(r, s, own, ls_shape(r->from, v)->dim[s->r.axis], t);
     set_tile(r, s, n, 0, v, own, name);
     return ls_out(r->to, n, 0);
 }
 
 /* Rows of value v for tile t, put together from those of its tiles. */
-static LsValueId join(LsRewrite *r, const Tiler *s, LsValueId v, LsSpan rows, int t)
+static LsValueId join(LsRewrite *r, const LsTiler *s, LsValueId v, LsSpan rows, int t)
 {
     LsValueId *in = ls_arena_alloc(r->cx->arena, (size_t)s->r.tiles, sizeof *in);
     int nin = 0;
@@ -93,37 +81,38 @@ static LsValueId join(LsRewrite *r, const Tiler *s, LsValueId v, LsSpan rows, in
         const LsSpan own = ls_tile_span(&s->r, v, k);
         const LsSpan both = {own.first > rows.first ? own.first : rows.first,
                              own.end < rows.end ? own.end : rows.end};
+        const LsValueId tile = *ls_tile_of(s, v, k);
         if (count_of(both) > 0)
-            in[nin++] = is_span(both, own) ? *tile_of(s, v, k)
-                                           : slice(r, s, v, *tile_of(s, v, k), own.first, both, t,
+            in[nin++] = is_span(both, own) ? tile
+                                           : slice(r, s, v, tile, own.first, both, t,
                                                    rows_name(r, v, both));
     }
     if (nin == 1)
         return in[0];
     const LsNodeId n =
         ls_append_bare(r->to, LS_OP_CONCAT, nin, in, 1, &(LsAttr){.axis = {s->r.axis}});
-    r->to->node[n.i].tile = place_of(r, s, rows, ls_shape(r->from, v)->dim[s->r.axis], t);
+    r->to->node[n.i].tile = ls_tile_place(r, s, rows, ls_shape(r->from, v)->dim[s->r.axis], t);
     set_tile(r, s, n, 0, v, rows, rows_name(r, v, rows));
     return ls_out(r->to, n, 0);
 }
 
 /* Rows of value v for tile t of a node of that part. */
-static LsValueId rows_of(LsRewrite *r, const Tiler *s, LsValueId v, LsSpan rows, int t,
+static LsValueId rows_of(LsRewrite *r, const LsTiler *s, LsValueId v, LsSpan rows, int t,
                          LsPhase phase)
 {
-    for (const Rows *k = s->rows[v.i]; k != NULL; k = k->next)
+    for (const LsTileRows *k = s->rows[v.i]; k != NULL; k = k->next)
         if (is_span(k->span, rows) && k->phase == phase)
             return k->v;
-    Rows *own = ls_arena_alloc(r->cx->arena, 1, sizeof *own);
-    *own = (Rows){.span = rows, .phase = phase, .next = s->rows[v.i]};
-    own->v = ls_is(*tile_of(s, v, 0))
+    LsTileRows *own = ls_arena_alloc(r->cx->arena, 1, sizeof *own);
+    *own = (LsTileRows){.span = rows, .phase = phase, .next = s->rows[v.i]};
+    own->v = ls_is(*ls_tile_of(s, v, 0))
                  ? join(r, s, v, rows, t)
                  : slice(r, s, v, ls_image(r, v), 0, rows, t, rows_name(r, v, rows));
     s->rows[v.i] = own;
     return own->v;
 }
 
-static LsValueId operand(LsRewrite *r, const Tiler *s, LsNodeId n, int k, int t)
+LsValueId ls_tile_operand(LsRewrite *r, const LsTiler *s, LsNodeId n, int k, int t)
 {
     const LsValueId v = ls_in(r->from, n, k);
     if (!ls_is(v) || !ls_tile_reads(&s->r, n, k))
@@ -131,21 +120,21 @@ static LsValueId operand(LsRewrite *r, const Tiler *s, LsNodeId n, int k, int t)
     const LsSpan own = ls_tile_reads_span(&s->r, n, k, t);
     if (s->r.axis > 0 || s->r.tokens > 1)
         return rows_of(r, s, v, own, t, r->from->node[n.i].phase);
-    LsValueId *tile = tile_of(s, v, t);
+    LsValueId *tile = ls_tile_of(s, v, t);
     if (!ls_is(*tile))
         *tile = slice(r, s, v, ls_image(r, v), 0, own, t, tile_name(r, v, t));
     return *tile;
 }
 
 /* The whole value `of` with one more tile. */
-static void place(LsRewrite *r, Tiler *s, LsValueId of, int t)
+static void place(LsRewrite *r, LsTiler *s, LsValueId of, int t)
 {
-    const LsValueId in[] = {*tile_of(s, of, t), s->base[of.i]};
+    const LsValueId in[] = {*ls_tile_of(s, of, t), s->base[of.i]};
     LsAttr at = {.slice = {.x = *ls_shape(r->from, of)}};
     const LsSpan own = ls_tile_span(&s->r, of, t);
     at.slice.start[s->r.axis] = own.first;
     const LsNodeId n = ls_append_bare(r->to, LS_OP_PLACE, t > 0 ? 2 : 1, in, 1, &at);
-    r->to->node[n.i].tile = place_of(r, s, own, ls_shape(r->from, of)->dim[s->r.axis], t);
+    r->to->node[n.i].tile = ls_tile_place(r, s, own, ls_shape(r->from, of)->dim[s->r.axis], t);
     ls_rewrite_result(r, n, 0, of);
     s->base[of.i] = ls_out(r->to, n, 0);
     if (own.end < ls_shape(r->from, of)->dim[s->r.axis])
@@ -153,7 +142,7 @@ static void place(LsRewrite *r, Tiler *s, LsValueId of, int t)
             ls_arena_printf(r->cx->arena, "%s..%d", r->from->value[of.i].name, t);
 }
 
-static void set_state(LsRewrite *r, Tiler *s, LsNodeId to, int k, LsValueId of, LsType type,
+void ls_tile_set_state(LsRewrite *r, LsTiler *s, LsNodeId to, int k, LsValueId of, LsType type,
                       int64_t elements, int t)
 {
     const LsValueId v = ls_out(r->to, to, k);
@@ -164,7 +153,7 @@ static void set_state(LsRewrite *r, Tiler *s, LsNodeId to, int k, LsValueId of, 
 }
 
 /* The sum of a product's terms so far; that of the last ones is the result. */
-static void set_product(LsRewrite *r, Tiler *s, LsNodeId to, LsValueId of, int t, bool last)
+static void set_product(LsRewrite *r, LsTiler *s, LsNodeId to, LsValueId of, int t, bool last)
 {
     ls_rewrite_result(r, to, 0, of);
     s->state[of.i] = ls_out(r->to, to, 0);
@@ -229,7 +218,7 @@ static void keep_needed(LsArena *a, const LsFused *f, Part *p, LsFused *to)
 
 /* The part of node n that makes its sums, or its other results, in a tile of `count` samples or
  * rows. Those are made apart, so that they can run again without the sums. */
-static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t count)
+static Part part_of(LsRewrite *r, const LsTiler *s, LsNodeId n, bool sums, int64_t count)
 {
     const LsNode *node = &r->from->node[n.i];
     Part p = {.nin = 0};
@@ -237,7 +226,7 @@ static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t
         if (ls_tile_makes(&s->r, n, k) != sums)
             p.result[p.nout++] = k;
     if (node->op != LS_OP_FUSED || p.nout == 0) {
-        for (; p.nin < node->nin; p.nin++)
+        for (; p.nin < (node->op == LS_OP_XENT ? 1 : node->nin); p.nin++)
             p.operand[p.nin] = p.nin;
         return p;
     }
@@ -251,7 +240,7 @@ static Part part_of(LsRewrite *r, const Tiler *s, LsNodeId n, bool sums, int64_t
     return p;
 }
 
-static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, LsSpan own, int t)
+static LsAttr attr_of(LsRewrite *r, const LsTiler *s, LsNodeId n, const Part *p, LsSpan own, int t)
 {
     const LsNode *node = &r->from->node[n.i];
     LsAttr at = node->attr;
@@ -270,13 +259,14 @@ static LsAttr attr_of(LsRewrite *r, const Tiler *s, LsNodeId n, const Part *p, L
 static LsOpCode op_of(const LsRewrite *r, LsNodeId n)
 {
     const LsOpCode op = (LsOpCode)r->from->node[n.i].op;
-    return op == LS_OP_CONV_DW                ? LS_OP_CONV_DW_PART
+    return op == LS_OP_CONV_DW             ? LS_OP_CONV_DW_PART
+           : op == LS_OP_XENT              ? LS_OP_XENT_LSE
            : ls_tile_sums_rows(r->from, n) ? LS_OP_MATMUL_PART
-                                              : op;
+                                           : op;
 }
 
 /* The parts of the state of a sum, and their elements; parts 0: they are no parts. */
-static void state_of(const LsRewrite *r, const Tiler *s, LsNodeId n, int64_t *parts,
+static void state_of(const LsRewrite *r, const LsTiler *s, LsNodeId n, int64_t *parts,
                      int64_t *points)
 {
     *parts = 0;
@@ -291,7 +281,7 @@ static void state_of(const LsRewrite *r, const Tiler *s, LsNodeId n, int64_t *pa
 }
 
 /* Appends what makes the results of the part in tile t; its sums go on with those of tile t - 1. */
-static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sums, int t)
+static void add_part(LsRewrite *r, LsTiler *s, LsNodeId n, const Part *p, bool sums, int t)
 {
     const LsNode *node = &r->from->node[n.i];
     const bool weights = node->op != LS_OP_FUSED;
@@ -301,12 +291,12 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
     const LsSpan own = ls_tile_makes_span(&s->r, n, t, &all);
     const bool goes_on = sums && ls_is(s->state[ls_out(r->from, n, p->result[0]).i]);
     for (; nin < p->nin; nin++)
-        in[nin] = operand(r, s, n, p->operand[nin], t);
+        in[nin] = ls_tile_operand(r, s, n, p->operand[nin], t);
     for (int k = 0; k < p->nout && goes_on; k++)
         in[nin++] = s->state[ls_out(r->from, n, p->result[k]).i];
     const LsAttr at = attr_of(r, s, n, p, own, t);
     const LsNodeId to = ls_append_bare(r->to, op_of(r, n), nin, in, p->nout, &at);
-    LsTilePlace *at_place = place_of(r, s, own, all, t);
+    LsTilePlace *at_place = ls_tile_place(r, s, own, all, t);
     r->to->node[to.i].tile = at_place;
     r->to->node[to.i].rounds = node->rounds;
     if (node->op == LS_OP_CONV_DW && s->r.axis > 0) {
@@ -314,6 +304,8 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
         at_place->from = terms.first;
         at_place->to = terms.end;
     }
+    if (s->r.axis > 0 && (node->op == LS_OP_RESIZE || node->op == LS_OP_RESIZE_GRAD))
+        at_place->from = ls_tile_reads_span(&s->r, n, 0, t).first;
     if (sums)
         state_of(r, s, n, &parts, &points);
     for (int k = 0; k < p->nout; k++) {
@@ -321,11 +313,11 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
         if (sums && op_of(r, n) == LS_OP_MATMUL_PART) {
             set_product(r, s, to, of, t, own.end == all);
         } else if (sums) {
-            set_state(r, s, to, k, of, weights ? LS_REAL : LS_I64,
+            ls_tile_set_state(r, s, to, k, of, weights ? LS_REAL : LS_I64,
                       parts > 0 ? parts * points : points, t);
         } else {
             set_tile(r, s, to, k, of, ls_tile_span(&s->r, of, t), tile_name(r, of, t));
-            *tile_of(s, of, t) = ls_out(r->to, to, k);
+            *ls_tile_of(s, of, t) = ls_out(r->to, to, k);
         }
     }
     for (int k = 0; k < p->nout && !sums; k++)
@@ -334,7 +326,7 @@ static void add_part(LsRewrite *r, Tiler *s, LsNodeId n, const Part *p, bool sum
 }
 
 /* The result of a sum after the last tile. */
-static void end_sum(LsRewrite *r, const Tiler *s, LsNodeId n, int k)
+static void end_sum(LsRewrite *r, const LsTiler *s, LsNodeId n, int k)
 {
     const LsNode *node = &r->from->node[n.i];
     const LsValueId of = ls_out(r->from, n, k), in = s->state[of.i];
@@ -352,17 +344,24 @@ static void end_sum(LsRewrite *r, const Tiler *s, LsNodeId n, int k)
 
 static bool visit(LsRewrite *r, LsNodeId n)
 {
-    Tiler *s = r->user;
+    LsTiler *s = r->user;
     if (!s->r.in[n.i])
         return false;
+    const bool loss = ls_tile_is_loss(&r->from->node[n.i]);
     for (int t = 0; t < s->r.tiles; t++)
         for (int sums = 0; sums < 2; sums++) {
             int64_t all;
             const int64_t count = count_of(ls_tile_makes_span(&s->r, n, t, &all));
             const Part p = part_of(r, s, n, sums, count);
-            if (p.nout > 0 && count > 0)
+            if (p.nout > 0 && count > 0 && sums && loss)
+                ls_tile_loss_part(r, s, n, t);
+            else if (p.nout > 0 && count > 0)
                 add_part(r, s, n, &p, sums, t);
         }
+    if (loss) {
+        ls_tile_loss_end(r, s, n);
+        return true;
+    }
     for (int k = 0; k < r->from->node[n.i].nout; k++)
         if (!ls_tile_makes(&s->r, n, k) && !ls_tile_sums_rows(r->from, n))
             end_sum(r, s, n, k);
@@ -373,7 +372,7 @@ uint32_t ls_tile_samples(LsCtx *cx, LsGraph *g, const LsTarget *t, LsTiling *o)
 {
     const int64_t tokens =
         o->tiles > 1 && o->of == LS_OF_TOKENS ? ls_tokens_flatten(cx, g, t) : 0;
-    Tiler s = {.r = ls_tile_region(cx, g, t, o, tokens)};
+    LsTiler s = {.r = ls_tile_region(cx, g, t, o, tokens)};
     if (s.r.nodes == 0)
         return 0;
     const size_t tiles = (size_t)s.r.tiles;

@@ -66,7 +66,7 @@ typedef struct LsTilePlace {
     int64_t first, of;
     int axis, number;           /* number: of the tile, from 0 */
     int64_t from, to;           /* CONV_DW_PART of some rows: the terms of the sum, positions of the
-                                 * picture or Winograd's tiles */
+                                 * picture or Winograd's tiles; RESIZE: rows of the operand */
 } LsTilePlace;
 
 typedef struct LsNode {

@@ -236,8 +236,8 @@ void ls_onnx_check_bn(LsImport *im)
 {
     if (im->o->bn != LS_BN_FILE && im->decisions->nbn == 0)
         ls_error(im->cx, LS_NOWHERE, LS_E_OPTION,
-                 "an exporter may have folded them into other layers: docs/export.md; leave the "
-                 "option out to train the network as it is",
+                 "an exporter may have folded them into other layers: docs/from-pytorch.md; leave "
+                 "the option out to train the network as it is",
                  "--bn=%s has nothing to act on: the model has no batch norm",
                  im->o->bn == LS_BN_TRAIN ? "train" : "frozen");
 }

@@ -1,4 +1,4 @@
-/* compiler/ops/batchnorm.c -- ONNX BatchNormalization and InstanceNormalization.
+/* compiler/ops/batchnorm.c -- the statistics of norms, and ONNX BatchNormalization.
  *
  * Batch statistics are REDUCE rows: one pass for the mean, one for the squared deviations, since
  * E[x^2] - mean^2 loses digits in float. They are per channel (1,C,1,1), per sample and channel, or
@@ -67,6 +67,28 @@ LsStats ls_stats(LsCtx *cx, LsGraph *g, LsValueId x, uint32_t axes, double eps)
     LsStats s = moments(cx, g, x, axes);
     s.invstd = ls_append1(cx, g, LS_OP_NORM_INVSTD, s.var, &(LsAttr){.scalar = {.a = eps}});
     return s;
+}
+
+/* The means over groups of channels of v, which is N,C,1..: each channel gets its group's. */
+static LsValueId group_mean(LsCtx *cx, LsGraph *g, LsValueId v, int64_t groups)
+{
+    const LsShape s = *ls_shape(g, v), of = {3, {s.dim[0], groups, s.dim[1] / groups}};
+    v = ls_append1(cx, g, LS_OP_REDUCE_MEAN, ls_reshape(cx, g, v, &of),
+                   &(LsAttr){.reduce = {.axes = 4, .keep = true}});
+    return ls_reshape(cx, g, ls_expand(cx, g, v, of), &s);
+}
+
+LsStats ls_group_stats(LsCtx *cx, LsGraph *g, LsValueId x, int64_t groups, double eps)
+{
+    const LsShape s = *ls_shape(g, x);
+    const uint32_t axes = ((1u << s.rank) - 1) & ~3u;
+    if (groups == s.dim[1])
+        return ls_stats(cx, g, x, axes, eps);
+    LsStats of = {.mean = group_mean(
+        cx, g, statistic(cx, g, LS_OP_REDUCE_MEAN, x, (LsValueId){0}, axes), groups)};
+    of.var = group_mean(cx, g, statistic(cx, g, LS_OP_NORM_VAR, x, of.mean, axes), groups);
+    of.invstd = ls_append1(cx, g, LS_OP_NORM_INVSTD, of.var, &(LsAttr){.scalar = {.a = eps}});
+    return of;
 }
 
 LsValueId ls_normalized(LsCtx *cx, LsGraph *g, LsValueId x, const LsStats *s, LsValueId scale,
@@ -270,26 +292,5 @@ static bool batch_norm_build(LsOnnxNode *n, LsValueId out[])
         && follow(n, n->in[4], s.var, count, ls_onnx_gives(n, 2) ? &out[2] : NULL);
 }
 
-static bool instance_norm_build(LsOnnxNode *n, LsValueId out[])
-{
-    if (!ls_onnx_takes(n, 3, 3) || !ls_onnx_takes_real(n, 0))
-        return false;
-    const LsShape x = *ls_shape(n->g, n->in[0]);
-    if (x.rank < 3)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, it needs N,C and spatial axes",
-                             ls_shape_text(n->cx->arena, &x));
-    if (!ls_onnx_per_channel(n, 1, x.dim[1]) || !ls_onnx_per_channel(n, 2, x.dim[1]))
-        return false;
-    ls_onnx_weight(n, 1);
-    ls_onnx_weight(n, 2);
-    LsStats s = ls_stats(n->cx, n->g, n->in[0], ((1u << x.rank) - 1) & ~3u,
-                         ls_onnx_float(n, "epsilon", 1e-5));
-    out[0] = ls_normalized(n->cx, n->g, n->in[0], &s, ls_per_channel(n->cx, n->g, n->in[1], x.rank),
-                           ls_per_channel(n->cx, n->g, n->in[2], x.rank));
-    return ls_is(out[0]);
-}
-
 const LsOnnxOp ls_onnx_batch_norm = {
     .name = "BatchNormalization", .since = 7, .build = batch_norm_build};
-const LsOnnxOp ls_onnx_instance_norm = {
-    .name = "InstanceNormalization", .since = 6, .build = instance_norm_build};

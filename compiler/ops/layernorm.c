@@ -1,5 +1,4 @@
-/* compiler/ops/layernorm.c -- layer norm as one kernel (see norm.def), ONNX LayerNormalization, and
- * group norm, which is built from the statistics rows. */
+/* compiler/ops/layernorm.c -- layer norm as one kernel (see norm.def), ONNX LayerNormalization. */
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/normalize.h"
 
@@ -179,45 +178,7 @@ static bool layer_norm_build(LsOnnxNode *n, LsValueId out[])
     return inside ? ls_is(out[0]) : ls_is(out[0]) && scale_outside(n, out);
 }
 
-/* Statistics per sample and group. Scale and bias are per channel from opset 21 and per group
- * before, but some exporters wrote the new form early: their length decides. */
-static bool group_norm_build(LsOnnxNode *n, LsValueId out[])
-{
-    LsCtx *cx = n->cx;
-    LsGraph *g = n->g;
-    if (!ls_onnx_takes(n, 3, 3) || !ls_onnx_takes_real(n, 0))
-        return false;
-    const LsShape x = *ls_shape(g, n->in[0]);
-    int64_t groups = ls_onnx_int(n, "num_groups", 0);
-    if (x.rank < 3 || groups < 1 || x.dim[1] % groups != 0)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL,
-                             "num_groups %" PRId64 " does not divide the channels of X %s",
-                             groups, ls_shape_text(cx->arena, &x));
-    bool per_channel = ls_count(ls_shape(g, n->in[1])) == x.dim[1];
-    int64_t want = per_channel || n->version >= 21 ? x.dim[1] : groups;
-    if (!ls_onnx_per_channel(n, 1, want) || !ls_onnx_per_channel(n, 2, want))
-        return false;
-    ls_onnx_weight(n, 1);
-    ls_onnx_weight(n, 2);
-    LsShape grouped = {3, {x.dim[0], groups, ls_count(&x) / (x.dim[0] * groups)}};
-    LsValueId v = ls_reshape(cx, g, n->in[0], &grouped);
-    LsStats s = ls_stats(cx, g, v, 4, ls_onnx_float(n, "epsilon", 1e-5));
-    int rank = per_channel ? x.rank : 3;
-    LsValueId scale = ls_per_channel(cx, g, n->in[1], rank),
-              bias = ls_per_channel(cx, g, n->in[2], rank);
-    if (!per_channel) {
-        out[0] = ls_reshape(cx, g, ls_normalized(cx, g, v, &s, scale, bias), &x);
-        return ls_is(out[0]);
-    }
-    LsValueId in[] = {v, s.mean, s.invstd, ls_const_real(cx, g, 0)};
-    LsValueId z = ls_reshape(cx, g, ls_append(cx, g, LS_OP_NORMALIZE, 4, in, NULL), &x);
-    out[0] = ls_append2(cx, g, LS_OP_ADD, ls_append2(cx, g, LS_OP_MUL, z, scale, NULL), bias, NULL);
-    return ls_is(out[0]);
-}
-
 const LsOnnxOp ls_onnx_layer_norm = {.name = "LayerNormalization",
                                      .since = 1,
                                      .build =
                                          layer_norm_build}; /* from 17; onnxruntime's files: any */
-const LsOnnxOp ls_onnx_group_norm = {
-    .name = "GroupNormalization", .since = 18, .build = group_norm_build};

@@ -4,10 +4,11 @@
  * depend on x, but NORM_DX includes their share, so NORM_INVSTD and the invstd of NORM_SCALE pass
  * no gradient on.
  *
- * The exception: statistics of the parts of a concatenation that several normalisations share, as
- * in a DenseNet. There each normalisation passes on its gradients of mean and invstd. These are
- * numbers per channel and are summed over all normalisations, so that the pass over x that turns
- * them into a gradient runs once for each part. */
+ * The exceptions: statistics of the parts of a concatenation that several normalisations share, as
+ * in a DenseNet, and those of groups of channels, which are means of several statistics. There each
+ * normalisation passes on its gradients of mean and invstd. These are numbers per channel and are
+ * summed over all normalisations, so that the pass over x that turns them into a gradient runs once
+ * for each part. */
 #include "compiler/ops/row.h"
 
 /* The operands broadcast against each other, the reduced axes become 1. */
@@ -33,11 +34,13 @@ static bool is_concatenated(const LsGraph *g, LsValueId v, LsNodeId but)
 }
 
 /* The statistic is a concatenation of those of parts, and at least half of its channels belong to
- * parts that other concatenations share. */
+ * parts that other concatenations share; or it is one of groups (ls_group_stats). */
 static bool is_shared(const LsGraph *g, LsValueId stat)
 {
     LsNodeId def = g->value[stat.i].def;
     int64_t shared = 0;
+    if (def.i != 0 && g->node[def.i].op == LS_OP_RESHAPE)
+        return true;
     for (int k = 0; k < g->node[def.i].nin && g->node[def.i].op == LS_OP_CONCAT; k++)
         if (is_concatenated(g, ls_in(g, def, k), def))
             shared += ls_count(ls_in_shape(g, def, k));
@@ -85,7 +88,8 @@ static uint32_t reduced_axes(const LsGraph *g, LsValueId stat)
 }
 
 /* Needed only where a model reads the variance itself or normalisations share it: otherwise NORM_DX
- * includes its share. The gradient of the mean is zero, as the sum of x - mean is. */
+ * includes its share. The gradient of the mean is zero, as the sum of x - mean is, over all
+ * channels of a group. */
 static void var_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                      LsValueId dx[])
 {

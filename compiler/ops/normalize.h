@@ -8,6 +8,9 @@ typedef struct LsStats { LsValueId mean, var, invstd; } LsStats;
 
 /* Statistics of x over the axes, which are kept as 1. */
 LsStats ls_stats(LsCtx *cx, LsGraph *g, LsValueId x, uint32_t axes, double eps);
+/* Statistics of each sample over the groups of its channels and all places; each channel has those
+ * of its group: N,C,1.. */
+LsStats ls_group_stats(LsCtx *cx, LsGraph *g, LsValueId x, int64_t groups, double eps);
 /* (x - mean) * invstd * scale + bias with the statistics of x. scale and bias broadcast to the
  * statistics. */
 LsValueId ls_normalized(LsCtx *cx, LsGraph *g, LsValueId x, const LsStats *s, LsValueId scale,

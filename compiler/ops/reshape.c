@@ -51,9 +51,15 @@ const LsOp ls_op_convert = {
     .kernel = LS_K_MOVE, .layout = LS_LAY_FREE,
 };
 
+/* A Reshape to the shape that a Reshape in front of it took away gives the value back: no layout
+ * changes on the way. */
 static bool reshape_to(LsOnnxNode *n, LsValueId out[], const LsShape *to)
 {
-    out[0] = ls_reshape(n->cx, n->g, n->in[0], to);
+    const LsGraph *g = n->g;
+    const LsNodeId def = g->value[n->in[0].i].def;
+    const bool back = def.i != 0 && g->node[def.i].op == LS_OP_RESHAPE
+                      && ls_shape_same(ls_in_shape(g, def, 0), to);
+    out[0] = back ? ls_in(g, def, 0) : ls_reshape(n->cx, n->g, n->in[0], to);
     return ls_is(out[0]);
 }
 

@@ -146,6 +146,24 @@ const LsOp ls_op_label_weight = {
     .name = "label_weight", .min_in = 1, .max_in = 2, .nout = 1, .infer = weight_infer,
     .flops = weight_flops, .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
 };
+/* The results' shapes are set by whoever appends them (codegen/tiling/). */
+static double lse_flops(const LsGraph *g, LsNodeId n)
+{
+    return 8.0 * (double)ls_count(ls_in_shape(g, n, 0));
+}
+
+const LsOp ls_op_xent_lse = {
+    .name = "xent_lse", .min_in = 1, .max_in = 1, .nout = 1, .flops = lse_flops,
+    .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
+};
+const LsOp ls_op_xent_part = {
+    .name = "xent_part", .min_in = 4, .max_in = 5, .nout = 1, .flops = weight_flops,
+    .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
+};
+const LsOp ls_op_xent_end = {
+    .name = "xent_end", .min_in = 1, .max_in = 1, .nout = 2, .flops = weight_flops,
+    .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
+};
 const LsOp ls_op_nll = {
     .name = "NegativeLogLikelihoodLoss", .min_in = 2, .max_in = 3, .nout = 2, .infer = nll_infer,
     .grad = nll_grad, .flops = nll_flops, .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,

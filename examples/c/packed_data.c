@@ -27,7 +27,7 @@ static uint64_t number(const unsigned char *p)
     return v;
 }
 
-/* docs/dataset-format.md: the description is JSON, a line for each field. */
+/* docs/data.md: the description is JSON, a line for each field. */
 typedef struct Packed {
     const unsigned char *file;
     char *text;

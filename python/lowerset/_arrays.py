@@ -8,6 +8,8 @@ from typing import Union
 
 import numpy as np
 
+from ._gpu_arrays import OnGpu, on_gpu
+
 
 def is_torch(value) -> bool:
     """Whether this is a tensor of torch, which is not imported for the question."""
@@ -30,6 +32,9 @@ def as_numpy(value, name: str = "the array") -> np.ndarray:
             return np.from_dlpack(value)
         except (BufferError, RuntimeError, TypeError, ValueError):
             pass        # on another device, or of a type that DLPack lacks: by a copy
+    if type(value).__name__ == "PyCapsule":
+        raise TypeError(f"'{name}' is a capsule of DLPack that is not on the GPU, has another type "
+                        "or shape, or was taken before: give the array itself")
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as e:
@@ -73,40 +78,20 @@ def _convert(array: np.ndarray, name: str, dtype: np.dtype) -> np.ndarray:
     return array.astype(dtype)
 
 
-class OnGpu:
-    """A tensor of torch on a GPU, as far as an array is asked for its place and length."""
-
-    def __init__(self, tensor, dtype: np.dtype):
-        import torch
-        self.tensor = tensor.detach().to(getattr(torch, dtype.name)).contiguous()
-
-    def __len__(self) -> int:
-        return len(self.tensor)
-
-    @property
-    def __array_interface__(self) -> dict:
-        return {"data": (self.tensor.data_ptr(), True)}
-
-
 Array = Union[np.ndarray, OnGpu]
 
 
-def _on_gpu(value, dtype: np.dtype, row: tuple[int, ...]) -> bool:
-    """A tensor that a library for GPUs reads where it is; any other one is checked on the host."""
-    return (is_torch(value) and value.is_cuda and tuple(value.shape[1:]) == row and len(value) > 0
-            and value.dtype.is_floating_point == (dtype.kind == "f"))
-
-
 def as_input(value, name: str, dtype: np.dtype, row: tuple[int, ...],
-             gpu: bool = False) -> Array:
+             stream: int | None = None) -> Array:
     """The array of an input: C-contiguous, [samples, *row] of `dtype`, without a copy if it is so.
-    gpu: it may be a tensor of torch on a GPU, and stays there.
+    stream: of a GPU, where the array may lie, and stays.
 
     Raises TypeError for numbers of the wrong kind (reals for classes), ValueError for shapes that
     do not fit and for no samples; both name the input, what it has and what is wanted.
     """
-    if gpu and _on_gpu(value, dtype, row):
-        return OnGpu(value, dtype)
+    there = on_gpu(value, dtype, row, stream) if stream is not None else None
+    if there is not None:
+        return there
     array = as_numpy(value, name)
     if array.shape[1:] != row or array.ndim == 0:
         wanted = ", ".join(["samples", *map(str, row)])

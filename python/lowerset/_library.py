@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ._arrays import Array, as_input, as_numpy
+from ._gpu_arrays import OnGpu, Scalar, current_stream
 from .errors import LowersetError, ModelError, UsageError, error_of
 
 _ROLES = ("input", "parameter", "frozen", "statistic", "moment", "average", "sum", "target",
@@ -73,14 +76,17 @@ class Net:
     inputs (targets behind them), outputs, state: tables of Tensor; batch: samples of a full update;
     batch_least: the fewest that an update takes; rate: what --lr or the optimizer has as the rate;
     private: whether updates are (--dp), which take all data, of any number of samples, and draw
-    their batch from them; on_gpu: whether it computes on a GPU, where tensors of torch may lie,
-    too.
+    their batch from them; on_gpu: whether it computes on a GPU, where tensors of torch and arrays
+    with DLPack may lie, too, which then are not copied to the host, but for classes and indices.
+    Work is done in the order of torch's current stream.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, prefix: str = "net",
                  threads: int | None = None, seed: int = 0):
         self.path, self.prefix = os.fspath(path), prefix
         self._self: int | None = None
+        self._held: list = []       # arrays on a GPU that work under way may read
+        self._follows: int | None = None        # the stream that was set
         self._busy = threading.Lock()
         try:
             self._lib: ctypes.CDLL | None = ctypes.CDLL(os.path.abspath(self.path))
@@ -125,6 +131,9 @@ class Net:
                 ("open", p, (p, size, p, size, number, ctypes.c_uint64, error)),
                 ("close", None, (p,)), ("updates", i64, (p,)),
                 ("step", number, (p, p, i64, ctypes.c_double, loss, error)),
+                ("wait", number, (p, loss, error)),
+                ("set_stream", number, (p, p, error)),
+                ("loss_on_gpu", number, (p, ctypes.POINTER(p), error)),
                 ("evaluate", number, (p, p, i64, loss, error)),
                 ("predict", number, (p, p, i64, p, error)),
                 ("gradients", number, (p, p, i64, p, loss, error)),
@@ -146,11 +155,16 @@ class Net:
     def _failure(self) -> LowersetError:
         return error_of(self._error.code, self._error.text.decode(errors="replace"))
 
-    def _must(self, name: str, *arguments) -> None:
-        """Calls a function of this instance that returns an error's number."""
+    def _must(self, name: str, *arguments, stream: int | None = None) -> None:
+        """Calls a function of this instance that returns an error's number; on a GPU in the order
+        of the stream."""
         with self._busy:
             if self._self is None:
                 raise ValueError("the net is closed")
+            if stream != self._follows and stream is not None:
+                if self._function["set_stream"](self._self, stream, self._error) != 0:
+                    raise self._failure()
+                self._follows = stream
             if self._function[name](self._self, *arguments, self._error) != 0:
                 raise self._failure()
 
@@ -187,7 +201,7 @@ class Net:
                 continue
             if not t.shape:     # a number
                 array = as_numpy(array, t.name).reshape(-1)
-            one = as_input(array, t.name, t.dtype, t.shape[1:], self.on_gpu)
+            one = as_input(array, t.name, t.dtype, t.shape[1:], self._stream())
             taken.append(one)
             each = self.rows_of_sample(t)
             if each == 0:       # without samples
@@ -212,15 +226,27 @@ class Net:
         samples and tokens are one axis [N * T, C]; 0 if that axis has no samples."""
         return t.shape[0] // self._slice if t.shape and t.shape[0] % self._slice == 0 else 0
 
+    def _stream(self) -> int | None:
+        return current_stream() if self.on_gpu else None
+
+    def _compute(self, name: str, taken: Sequence[Array | None], *arguments) -> None:
+        """Calls a function that takes arrays. Those on a GPU are kept until the call after the
+        next one, as so many steps are under way."""
+        self._held = [*self._held[-1:], [a for a in taken if isinstance(a, OnGpu)]]
+        self._must(name, self._point(taken), *arguments, stream=self._stream())
+
     def _point(self, taken: Sequence[Array | None]):
         """Their addresses. Their memory must live until the call is over."""
         return self._pointers(*[None if a is None else a.__array_interface__["data"][0]
                                 for a in taken])
 
-    def step(self, arrays: Sequence | Mapping, rate: float) -> float:
+    def step(self, arrays: Sequence | Mapping, rate: float, wait: bool = True) -> Any:
         """One update over batch_least to batch samples; the loss before it.
 
         arrays: one for each input in order, or by name, of shape [samples, ...].
+        wait: whether to wait for a GPU. If not, an error of the update is raised by a later call,
+        and the loss is a tensor of torch on the GPU, or None without torch and where an update has
+        several batches; wait() gives the last one.
         Raises ValueError or TypeError for arrays that do not fit; LowersetError with code 7 if the
         loss is not finite, 8 for labels out of range.
         """
@@ -229,7 +255,22 @@ class Net:
             raise ValueError(f"an update takes {self._samples()} samples, and '"
                              f"{self.inputs[0].name}' has {samples}")
         loss = ctypes.c_double()
-        self._must("step", self._point(taken), samples, rate, loss)
+        self._compute("step", taken, samples, rate, loss if wait else None)
+        return loss.value if wait else self._loss_there()
+
+    def _loss_there(self):
+        """A copy of the last loss, on the GPU."""
+        torch, at = sys.modules.get("torch"), ctypes.c_void_p()
+        if not self.on_gpu or torch is None or self._function["loss_on_gpu"](self._self, at,
+                                                                             self._error) != 0:
+            return None
+        dtype = np.dtype(f"f{self._call('real_bytes')}")
+        return torch.as_tensor(Scalar(at.value, dtype), device="cuda").clone()
+
+    def wait(self) -> float:
+        """Waits for all updates; the loss of the last one."""
+        loss = ctypes.c_double()
+        self._must("wait", loss)
         return loss.value
 
     def _samples(self) -> str:
@@ -240,7 +281,7 @@ class Net:
         """The mean loss of the evaluation form over any number of samples."""
         taken, samples = self._take(arrays)
         loss = ctypes.c_double()
-        self._must("evaluate", self._point(taken), samples, loss)
+        self._compute("evaluate", taken, samples, loss)
         return loss.value
 
     def predict(self, arrays: Sequence | Mapping,
@@ -256,7 +297,7 @@ class Net:
             if outputs is None or t.name in outputs:
                 found[t.name] = np.empty(self._rows(t, samples), t.dtype)
                 to[k] = found[t.name].ctypes.data
-        self._must("predict", self._point(taken), samples, to)
+        self._compute("predict", taken, samples, to)
         return found
 
     def _rows(self, t: Tensor, samples: int) -> tuple[int, ...]:
@@ -276,7 +317,7 @@ class Net:
                 found[t.name] = np.empty(t.shape, t.dtype)
                 to[k] = found[t.name].ctypes.data
         loss = ctypes.c_double()
-        self._must("gradients", self._point(taken), samples, to, loss)
+        self._compute("gradients", taken, samples, to, loss)
         return loss.value, found
 
     def begin(self, seed: int = 0) -> None:
@@ -330,6 +371,7 @@ class Net:
             if self._self is not None:
                 self._call("close", self._self)
             self._self = None
+            self._held = []
             self._state = self._arena = np.empty(0, np.uint8)
 
     def __enter__(self) -> Net:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -88,15 +89,17 @@ class Trainer:
     def _order(self, x, y=None) -> dict:
         return _batches.by_name(x, y, self.inputs, self.targets, self._unread)
 
-    def step(self, x, y=None, lr: float | None = None) -> float:
+    def step(self, x, y=None, lr: float | None = None, wait: bool = True) -> Any:
         """One update; the loss of these samples before it.
 
         x: an array [samples, ...], a tuple of them, or a dict by the names of inputs; y: the target
         (of a dict, x may have it); samples: at most `batch`, fewer make the batch short.
+        wait: False: a GPU goes on computing, and the loss is a tensor of torch there; None where
+            there is none (Net.step).
         Raises ValueError or TypeError, which name the input, if an array does not fit;
         LowersetError with code 7 if the loss is not finite, 8 if a class is out of range.
         """
-        return self.net.step(self._order(x, y), self._rate() if lr is None else lr)
+        return self.net.step(self._order(x, y), self._rate() if lr is None else lr, wait)
 
     def fit(self, loader: Iterable, epochs: int = 1, val=None,
             lr: float | Callable[[int], float] | None = None,

@@ -1,4 +1,5 @@
 /* runtime/cuda/cuda_device.c -- opens the GPU, allocates its memory once, copies to and from it. */
+#include "runtime/cuda/cuda_caller.h"
 #include "runtime/cuda/cuda_error.h"
 #include "runtime/cuda/cuda_follow.h"
 #include "runtime/cuda/cuda_launch.h"
@@ -184,6 +185,10 @@ static void close_device(LsDevice *d)
         if (c->done[s] != NULL)
             cudaEventDestroy(c->done[s]);
     }
+    if (c->theirs != NULL)
+        cudaEventDestroy(c->theirs);
+    if (c->ours != NULL)
+        cudaEventDestroy(c->ours);
     if (c->copy != NULL)
         cudaStreamDestroy(c->copy);
     if (c->stream != NULL)
@@ -252,27 +257,20 @@ static void unpin(LsDevice *d, void *here)
         cudaGetLastError();
 }
 
-static bool holds(LsDevice *d, const void *at)
-{
-    struct cudaPointerAttributes of;
-    if (cudaPointerGetAttributes(&of, at) != cudaSuccess) {
-        cudaGetLastError();             /* of memory that CUDA does not know: the host's */
-        return false;
-    }
-    return of.type == cudaMemoryTypeDevice
-           && ls_cuda_check(ls_cuda_of(d), cudaDeviceSynchronize(), "wait for the caller's work");
-}
-
 const LsDeviceKind ls_cuda_device = {
     .open = open_device,
     .close = close_device,
     .read = read_device,
     .write = write_device,
-    .holds = holds,
+    .holds = ls_cuda_holds,
+    .settle = ls_cuda_settle,
+    .after = ls_cuda_after,
+    .before = ls_cuda_before,
     .pin = pin,
     .unpin = unpin,
     .feed = ls_cuda_feed,
     .fed = ls_cuda_fed,
+    .take = ls_cuda_take,
     .begin = ls_cuda_begin,
     .end = ls_cuda_end,
     .loss = ls_cuda_loss,

@@ -6,7 +6,8 @@
  *
  * A slot's event `ready` lets its steps begin. Its event `done` lets the next batch enter the slot,
  * and tells the host that the loss has arrived. Data from the host lie in pinned memory of the
- * slot, which is overwritten only after `done`. */
+ * slot, which is overwritten only after `done`. Inputs that lie on the device already are copied on
+ * `stream`, between the steps before and the batch's own (cuda_caller.c). */
 #include "runtime/cuda/cuda_order.h"
 
 #include "runtime/cuda/cuda_error.h"
@@ -16,12 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool ls_cuda_feed(LsDevice *d, int slot, const void *here, int64_t bytes)
+bool ls_cuda_feed(LsDevice *d, int slot, int64_t at, const void *here, int64_t bytes)
 {
     LsCuda *c = ls_cuda_of(d);
     cudaError_t err = cudaStreamWaitEvent(c->copy, c->done[slot], 0);
     if (err == cudaSuccess)
-        err = cudaMemcpyAsync(d->input[slot], here, (size_t)bytes, cudaMemcpyHostToDevice, c->copy);
+        err = cudaMemcpyAsync(d->input[slot] + at, here, (size_t)bytes, cudaMemcpyHostToDevice,
+                              c->copy);
     if (err == cudaSuccess)
         err = cudaEventRecord(c->ready[slot], c->copy);
     return ls_cuda_check(c, err, "copy a batch to the device");

@@ -5,7 +5,7 @@
 
 #include "runtime/engine/device.h"
 
-bool ls_cuda_feed(LsDevice *d, int slot, const void *here, int64_t bytes);
+bool ls_cuda_feed(LsDevice *d, int slot, int64_t at, const void *here, int64_t bytes);
 bool ls_cuda_fed(LsDevice *d, int slot);
 bool ls_cuda_begin(LsDevice *d, int slot, const LsRun *run);
 bool ls_cuda_end(LsDevice *d, int slot, const void *loss, const void *weight);

@@ -30,6 +30,8 @@ typedef struct LsCuda {
     cudaEvent_t ready[LS_DEVICE_SLOTS];     /* the slot's batch has arrived */
     cudaEvent_t done[LS_DEVICE_SLOTS];      /* the slot's last run is done, its loss is on the
                                              * host */
+    cudaEvent_t theirs, ours;   /* the caller's stream and the steps come so far (cuda_caller.c);
+                                 * NULL: there is no such stream yet */
     cudaLibrary_t image;
     cudaKernel_t *kernel;       /* by part */
     void *library[LS_CUDA_SLOTS];

@@ -29,14 +29,14 @@ int64_t ls_batches_per_epoch(const LsPass *pass)
 }
 
 /* Parts follow each other as the samples of their batches do. */
-static int64_t first_sample(const LsPass *pass, int64_t number)
+int64_t ls_batch_first(const LsPass *pass, int64_t number)
 {
     return number % (ls_batches_per_epoch(pass) * parts_of(pass)) * samples_of(pass);
 }
 
 int64_t ls_batch_valid(const LsPass *pass, int64_t number)
 {
-    int64_t left = pass->data->samples - first_sample(pass, number),
+    int64_t left = pass->data->samples - ls_batch_first(pass, number),
             batch = pass->data->p->division.samples;
     return left < 0 ? 0 : left < batch ? left : batch;
 }
@@ -73,7 +73,7 @@ static int64_t epoch_of(const LsPass *pass, int64_t number)
 static int64_t sample_at(const LsPass *pass, int64_t number, int64_t place)
 {
     int64_t i =
-        first_sample(pass, number) + place % (ls_batch_valid(pass, number) * members_of(pass));
+        ls_batch_first(pass, number) + place % (ls_batch_valid(pass, number) * members_of(pass));
     return pass->shuffle
                ? ls_shuffled(pass->seed, epoch_of(pass, number), pass->data->samples, i)
                : i;
@@ -135,7 +135,7 @@ static bool fill(const LsLoader *l, const LsPass *pass, const LsSlot *slot, LsEr
     for (int64_t place = 0; place < samples_of(pass); place++) {
         int64_t i = sample_of(pass, b, place);
         for (uint32_t k = 0; k < l->p->ninput; k++)
-            if (!(pass->data->source[k].whole && place > 0)
+            if (!(pass->data->source[k].whole && place > 0) && pass->data->source[k].there == NULL
                 && !read(l, pass, slot, k, i, place, e))
                 return false;
     }

@@ -91,6 +91,8 @@ int64_t ls_batches_per_epoch(const LsPass *pass);
 /* Number of samples that count in batch `number`, of a pass that draws nothing; with members, of
  * each. */
 int64_t ls_batch_valid(const LsPass *pass, int64_t number);
+/* The first of them, of a pass that does not shuffle either. */
+int64_t ls_batch_first(const LsPass *pass, int64_t number);
 /* The number in all the data of the rank's part `own`; -1: there is none. */
 int64_t ls_part_of_rank(const LsPass *pass, int64_t own);
 /* Whether the reals of a batch are finite (ls_dataset_is_finite); likewise. */

@@ -1,5 +1,5 @@
 /* runtime/data/data_file.h -- packed data sets, FILE.lsd: columns of samples that are mapped and
- * read where they lie. docs/dataset-format.md describes the file byte by byte.
+ * read where they lie. docs/data.md describes the file byte by byte.
  *
  * The file begins with a head of LS_DATA_HEAD bytes: where the rest is, how long the file is, and
  * checksums of both. Columns begin at multiples of LS_DATA_ALIGN. Behind them are the checksums of

@@ -571,7 +571,8 @@ bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, Ls
     const LsTensor *t = &d->p->input[input].t;
     const LsRead r = begin_read(d, input, sample);
     const LsSource *s = r.s;
-    const bool reads = t->type == LS_DT_REAL && s->labels == 0 && !s->synthetic;
+    const bool reads =
+        t->type == LS_DT_REAL && s->labels == 0 && !s->synthetic && s->there == NULL;
     for (int64_t i = 0; i < s->stored && reads; i++) {
         double v = delivered(&r, i), there = ls_array_real(&s->array, s->one ? 0 : r.from + i);
         if (!isfinite(there))

@@ -54,6 +54,8 @@ typedef struct LsSource {
                                  * with */
     int64_t first;
     bool counts;                /* element i is i */
+    const char *there;          /* the values, as `array` would have them, lie on the device, which
+                                 * copies them itself: nothing is read here; NULL */
     const LsTokenRows *rows;    /* of tokens, which have `part`; the array has none of them; NULL */
     LsRowPart part;
     int64_t per_sample;         /* elements */
@@ -153,6 +155,10 @@ bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, Ls
  * program's). The arrays belong to the caller. */
 bool ls_dataset_in_memory(LsDataset *d, const LsProgram *p, LsError *e);
 void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samples);
+/* The same for an array on the device. Whether a batch has the bytes of such an array, only
+ * channels in another order: values that are checked or converted are read here. */
+void ls_dataset_point_there(LsDataset *d, uint32_t input, const void *there, int64_t samples);
+bool ls_dataset_copies(const LsDataset *d, uint32_t input);
 /* Real inputs of such a dataset are scaled as these options say: once they have their arrays. */
 bool ls_dataset_scale(LsDataset *d, const LsDataOptions *o, LsError *e);
 /* All elements of the input are zero. */

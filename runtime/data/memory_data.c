@@ -18,6 +18,7 @@ void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samp
     LsSource *s = &d->source[input];
     s->path = "the batch";
     s->one = s->synthetic = false;
+    s->there = NULL;
     s->stride = s->whole ? 0 : s->per_sample;
     int64_t count;
     if (__builtin_mul_overflow(s->per_sample, s->whole ? 1 : samples, &count))
@@ -29,8 +30,26 @@ void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samp
         d->samples = samples;
 }
 
+void ls_dataset_point_there(LsDataset *d, uint32_t input, const void *there, int64_t samples)
+{
+    ls_dataset_point(d, input, NULL, samples);
+    d->source[input].there = there;
+}
+
+bool ls_dataset_copies(const LsDataset *d, uint32_t input)
+{
+    const LsInput *in = &d->p->input[input];
+    const LsSource *s = &d->source[input];
+    const bool classes = in->is_label && d->p->target.classes > 0;
+    if (in->t.type == LS_DT_REAL)
+        return s->scale == 0 && s->mean == NULL;
+    return (in->t.type == LS_DT_I64 || in->t.type == LS_DT_I32) && in->low >= in->high && !classes
+           && in->usual != LS_USUAL_LENGTH;
+}
+
 void ls_dataset_usual(LsDataset *d, uint32_t input)
 {
+    d->source[input].there = NULL;
     d->source[input].synthetic = true;
     d->source[input].path = "what is usual";
 }

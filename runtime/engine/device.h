@@ -24,6 +24,15 @@ typedef struct LsDevice {       /* first member of every kind's struct */
     void *view; int64_t view_bytes;     /* a host copy of device memory: ls_memory_view */
 } LsDevice;
 
+/* Samples on the device, row-major in logical order, and their place in a slot. */
+typedef struct LsDeviceCopy {
+    char *to; const char *from;
+    int64_t samples, of;        /* how many there are; and in the slot, where they are repeated */
+    int64_t rows;               /* of a sample, [channels][places] each, of which the slot has
+                                 * [places][channels] */
+    int64_t channels, places, bytes;    /* bytes: of an element */
+} LsDeviceCopy;
+
 /* Functions that return false have set d->error. */
 struct LsDeviceKind {
     /* Opens the device and allocates all its memory, filled with zeros; slot: bytes of one batch.
@@ -33,16 +42,25 @@ struct LsDeviceKind {
     /* Both wait for all work issued so far, copy, and wait for the copy. */
     bool (*read)(LsDevice *d, void *here, const void *there, int64_t bytes);
     bool (*write)(LsDevice *d, void *there, const void *here, int64_t bytes);
-    /* Whether memory that the program did not take lies on the device. If so, all work on the
-     * device is done, whoever issued it, and `read` may copy the memory. */
+    /* Whether memory that the program did not take lies on the device. */
     bool (*holds)(LsDevice *d, const void *at);
+    /* Waits for all work on the device, whoever issued it. */
+    bool (*settle)(LsDevice *d);
+    /* The order of work on a stream of the caller's, NULL: the default one. after: work issued from
+     * now on begins after what was issued there so far; a stream that cannot be used is the
+     * caller's error, and none of the device. before: what is issued there from now on begins after
+     * all steps issued so far. */
+    bool (*after)(LsDevice *d, void *stream, LsError *e);
+    bool (*before)(LsDevice *d, void *stream);
     /* Prepares host memory as a source of batch copies; optional. */
     void (*pin)(LsDevice *d, void *here, int64_t bytes);
     void (*unpin)(LsDevice *d, void *here);
-    /* Issues the copy of a batch to a slot once the slot's last run is done; fed waits for the
-     * copy. */
-    bool (*feed)(LsDevice *d, int slot, const void *here, int64_t bytes);
+    /* Issues the copy of a batch, or of the part of it from byte `at` on, to a slot once the slot's
+     * last run is done; fed waits for the copies. */
+    bool (*feed)(LsDevice *d, int slot, int64_t at, const void *here, int64_t bytes);
     bool (*fed)(LsDevice *d, int slot);
+    /* Issues the copy of what lies on the device, in the order of the steps. */
+    bool (*take)(LsDevice *d, const LsDeviceCopy *copy);
     /* A run of a phase on the batch of a slot: begin, then steps or one replay, then end, which
      * issues the transfer of the loss (NULL: there is none) and its weight, if any, to the host.
      * loss waits for them; it leaves *weight alone where there is none. */

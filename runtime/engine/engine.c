@@ -6,6 +6,7 @@
  * recorded a second time with them. A phase that is cut is recorded in pieces, without them. */
 #include "runtime/engine/engine.h"
 
+#include "runtime/base/tensor_copy.h"
 #include "runtime/engine/member_runs.h"
 #include "runtime/engine/run_steps.h"
 
@@ -79,6 +80,46 @@ static void point_inputs(LsEngine *g, const LsLoader *l, char *at)
         g->arg[g->patch[k].arg] = at + l->offset[g->patch[k].input];
 }
 
+/* Input k of a batch, whose array lies on the device. */
+static LsDeviceCopy copy_of(const LsEngine *g, const LsLoader *l, const LsBatch *b, uint32_t k)
+{
+    const LsTensor *t = &g->p->input[k].t;
+    const LsSource *s = &l->pass.data->source[k];
+    const LsWalk w = ls_walk_start(t);
+    const int64_t bytes = ls_data_bytes(t->type, g->p->real_bytes);
+    const int64_t first = s->whole ? 0 : ls_batch_first(&l->pass, b->number);
+    const bool turned = w.channels > 1;
+    return (LsDeviceCopy){.to = g->input + l->offset[k],
+                          .from = s->there + first * s->per_sample * bytes,
+                          .samples = s->whole ? 1 : b->valid,
+                          .of = s->whole ? 1 : g->p->division.samples,
+                          .rows = turned ? s->per_sample / (w.channels * w.spatial) : 1,
+                          .channels = w.channels,
+                          .places = turned ? w.spatial : s->per_sample,
+                          .bytes = bytes};
+}
+
+/* Copies what lies on the device already there, and all else from the host, side by side at
+ * once. */
+static void feed_device(LsEngine *g, const LsLoader *l, const LsBatch *b)
+{
+    LsDevice *d = g->m->device;
+    const LsDataset *data = l->pass.data;
+    for (uint32_t k = 0, from = 0; k <= g->p->ninput; k++) {
+        const bool there = k < g->p->ninput && data != NULL && data->source[k].there != NULL;
+        if (!there && k < g->p->ninput)
+            continue;
+        if (k > from)
+            d->kind->feed(d, g->slot, l->offset[from], b->input + l->offset[from],
+                          l->offset[k] - l->offset[from]);
+        if (there) {
+            const LsDeviceCopy copy = copy_of(g, l, b, k);
+            d->kind->take(d, &copy);
+        }
+        from = k + 1;
+    }
+}
+
 void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b)
 {
     LsDevice *d = g->m->device;
@@ -90,7 +131,7 @@ void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b)
     }
     g->slot = (g->slot + 1) % LS_DEVICE_SLOTS;
     point_inputs(g, l, d->input[g->slot]);
-    d->kind->feed(d, g->slot, b->input, l->slot_bytes);
+    feed_device(g, l, b);
 }
 
 void *ls_stage_address(const LsMemory *m, const LsStage *s, uint32_t slot, LsAddress a)

@@ -120,32 +120,14 @@ void ls_net_close(LsNet *n)
 bool ls_net_begin(LsNet *n, uint64_t seed, LsError *e)
 {
     ls_net_wait(n, NULL, &(LsError){0});     /* whatever became of it */
+    if (!ls_net_after(n, e))
+        return false;
     ls_memory_begin(&n->t.memory);
     set_out(n, seed);
     return ls_memory_ok(&n->t.memory, e);
 }
 
 /* ---- updates ---- */
-
-/* The array of input k where the host can read it. */
-static const void *fetch(LsNet *n, uint32_t k, const void *at, int64_t samples, LsError *e)
-{
-    LsTraining *t = &n->t;
-    LsDevice *d = t->memory.device;
-    if (d == NULL || !d->kind->holds(d, at))
-        return at;
-    const LsSource *s = &t->feed.train.source[k];
-    const int64_t bytes = s->per_sample * (s->whole ? 1 : samples)
-                          * ls_data_bytes(t->p->input[k].t.type, t->p->real_bytes);
-    void *copy = realloc(n->fetched[k], (size_t)bytes);
-    if (copy == NULL) {
-        ls_fail(e, LS_EXIT_FAIL, "no memory for a copy of '%s', %" PRId64 " bytes",
-                t->p->input[k].t.name, bytes);
-        return NULL;
-    }
-    n->fetched[k] = copy;
-    return d->kind->read(d, copy, at, bytes) || ls_device_ok(d, e) ? copy : NULL;
-}
 
 static bool take_input(LsNet *n, uint32_t k, const void *at, int64_t samples, bool unlabelled,
                        LsError *e)
@@ -161,10 +143,7 @@ static bool take_input(LsNet *n, uint32_t k, const void *at, int64_t samples, bo
     }
     if (at == NULL)
         return ls_fail(e, LS_EXIT_DATA, "there is no array for '%s'", t->p->input[k].t.name);
-    const void *here = fetch(n, k, at, samples, e);
-    if (here != NULL)
-        ls_dataset_point(&t->feed.train, k, here, samples);
-    return here != NULL;
+    return ls_net_point(n, k, at, samples, e);
 }
 
 bool ls_net_take(LsNet *n, const void *const *input, int64_t samples, bool unlabelled, LsError *e)
@@ -174,6 +153,8 @@ bool ls_net_take(LsNet *n, const void *const *input, int64_t samples, bool unlab
         return false;
     if (samples < 1)
         return ls_fail(e, LS_EXIT_DATA, "a batch has at least one sample");
+    if (!ls_net_after(n, e))
+        return false;
     t->feed.train.samples = samples;
     for (uint32_t k = 0; k < t->p->ninput; k++)
         if (!take_input(n, k, input[k], samples, unlabelled, e))
@@ -243,7 +224,8 @@ bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rat
     t->rate = (LsRate){.lr = rate};
     t->updates = update + 1;
     ls_loader_begin(&t->feed.loader, &t->feed.pass);
-    if (!ls_update_run(t, e)) {
+    const bool ran = ls_update_run(t, e);
+    if (!ls_net_before(n, ran ? e : &(LsError){0}) || !ran) {
         ls_training_drop(t, update, cursor);
         return false;
     }
@@ -270,12 +252,13 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
 
 bool ls_net_save(LsNet *n, const char *path, LsError *e)
 {
-    return ls_net_wait(n, NULL, e) && ls_checkpoint_save(&n->t.memory, &n->t.place, path, e);
+    return ls_net_after(n, e) && ls_net_wait(n, NULL, e)
+           && ls_checkpoint_save(&n->t.memory, &n->t.place, path, e);
 }
 
 bool ls_net_save_to(LsNet *n, void *to, size_t room, int64_t *bytes, LsError *e)
 {
-    return ls_net_wait(n, NULL, e)
+    return ls_net_after(n, e) && ls_net_wait(n, NULL, e)
            && ls_checkpoint_save_to(&n->t.memory, &n->t.place, to, room, bytes, e);
 }
 
@@ -285,7 +268,7 @@ static bool load_file(LsNet *n, const LsFile *f, LsError *e)
     LsTraining *t = &n->t;
     LsPlace place = {0};
     ls_net_wait(n, NULL, &(LsError){0});        /* whatever became of it */
-    if (!ls_checkpoint_look(&t->memory, &place, f, e))
+    if (!ls_net_after(n, e) || !ls_checkpoint_look(&t->memory, &place, f, e))
         return false;
     const bool continues = ls_private_continues(t->p, &place, f->path, e);
     ls_place_free(&place);

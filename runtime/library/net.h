@@ -46,6 +46,16 @@ bool ls_net_wait(LsNet *n, double *loss, LsError *e);
 bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double *loss,
                      LsError *e);
 
+/* net_device.c, of a device. Arrays of `input` may lie on it: those that a batch has as they are
+ * (ls_dataset_copies) are copied there, in the order of the steps, and others by the host. Without
+ * a stream all work on the device is waited for first. With one, of the device's kind, work of the
+ * calls that follow begins after what was issued there before the call; what is issued there after
+ * it begins when the call's work is done. NULL: the default stream. */
+bool ls_net_set_stream(LsNet *n, void *stream, LsError *e);
+/* Where the loss of the last step lies on the device until the next call that computes, a real.
+ * Of updates of one batch alone: others have none there. */
+bool ls_net_loss_there(const LsNet *n, const void **at, LsError *e);
+
 /* net_values.c: outputs of the evaluation form, output k from 0; NULL: there is none. */
 const LsTensor *ls_net_output(const LsProgram *p, uint32_t k);
 /* output: for each of them the caller's array, or NULL: nobody wants it. An output whose first axis

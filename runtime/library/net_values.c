@@ -87,11 +87,11 @@ void *ls_net_state(LsNet *n, uint32_t k, const LsStateTensor **t)
     return ls_memory_at(&n->t.memory, (*t)->t.at);
 }
 
-static const LsStateTensor *find(const LsNet *n, uint32_t k, LsError *e)
+static const LsStateTensor *find(LsNet *n, uint32_t k, LsError *e)
 {
     const LsProgram *p = n->t.p;
     if (k < p->nstate)
-        return &p->state[k];
+        return ls_net_after(n, e) ? &p->state[k] : NULL;
     ls_fail(e, LS_EXIT_USAGE, "the state has %u tensors, and no tensor %u", p->nstate, k);
     return NULL;
 }

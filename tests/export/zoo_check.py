@@ -213,7 +213,7 @@ def outcome(name, call, x, ref, noise, lowerset, folder):
     path = folder / (call + ".onnx")
     more = ["--batch", str(len(next(iter(x.values()))))] if ZOO[name].dynamic else []
     text = path.read_bytes()
-    # as docs/export.md says: no file has requires_grad
+    # as docs/from-pytorch.md says: no file has requires_grad
     for k, p in module(name).named_parameters():
         more += [] if p.requires_grad or k.encode() not in text else ["--freeze", k]
     code = run([lowerset, "compile", path, "-O0", "--strategy=none",
@@ -313,7 +313,7 @@ trained tensors of one step are compared with autograd's.
 equal: all agree. renamed: all agree, some parameters have other names. warned: something differs,
 and the compiler's warnings (with `-v`) name every tensor that differs. refused: the compiler has an
 error. unmade: the exporter has an error. untold: a difference that no file of this exporter tells,
-as [export.md](../export.md) says. There is no silent difference. Parameters with
+as [from-pytorch.md](../from-pytorch.md) says. There is no silent difference. Parameters with
 `requires_grad=False` are given to `--freeze`.
 
 back: the trainer's `--export` after three more steps. equal: it passes ONNX's checker, has the

@@ -2,53 +2,11 @@
  * are those of a trainer, and what it gives besides is what an update shows. Also on a simulated
  * GPU. */
 #include "runtime/base/file.h"
-#include "runtime/library/net.h"
-#include "tests/support/tiny_run.h"
+#include "tests/support/tiny_net.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { STATES = 7, RATE_STEPS = 4 };
-static const double rate = 0.25;
-static _Alignas(LS_NET_ALIGN) char state[ST_END + 64], arena[AR_END + 64];
-static const void *const all[] = {features, labels};
-
-static LsNet *opened(const LsProgram *p, int threads)
-{
-    LsError e = {0};
-    const LsNetMemory memory = {state, arena, sizeof state, sizeof arena};
-    LsNet *n = ls_net_open(p, memory, (LsNetThreads){.count = threads}, 3, &e);
-    ck_assert_msg(n != NULL, "%s", e.text);
-    return n;
-}
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        LsError e = {0};                                                                           \
-        ck_assert_msg(call, "%s", e.text);                                                         \
-    } while (0)
-#define REFUSED(call, part)                                                                        \
-    do {                                                                                           \
-        LsError e = {0};                                                                           \
-        ck_assert(!(call));                                                                        \
-        TOLD(e.text, part);                                                                        \
-    } while (0)
-
-static double step(LsNet *n, const void *const *input, int64_t samples)
-{
-    double loss;
-    OK(ls_net_step(n, input, samples, rate, &loss, &e));
-    return loss;
-}
-
-/* All values of the state. */
-static void values(LsNet *n, float to[STATES][TM * TF])
-{
-    memset(to, 0, sizeof(float[STATES][TM * TF]));
-    for (uint32_t k = 0; k < STATES; k++)
-        OK(ls_net_read(n, k, to[k], &e));
-}
 
 /* The samples from `from` on. */
 static void batch_from(int from, const void *batch[2])
@@ -302,38 +260,18 @@ START_TEST(a_short_batch_that_would_be_wrong_is_refused)
 }
 END_TEST
 
-#ifdef LS_TINY_CUDA
-START_TEST(arrays_may_lie_on_the_device)
+#ifndef LS_TINY_CUDA
+START_TEST(the_host_has_no_stream)
 {
-    setenv("LS_FAKE_CUDART", "lazy", 1);
     const LsProgram p = tiny_program(1);
+    const void *at = NULL;
     LsNet *n = opened(&p, 1);
-    float was[STATES][TM * TF], is[STATES][TM * TF];
-    void *there[2];
-    tiny_data(SAMPLES, features, labels);
-    step(n, all, TB);
-    values(n, was);
-    OK(ls_net_begin(n, 3, &e));
-    ck_assert_int_eq(cudaMalloc(&there[0], sizeof features), cudaSuccess);
-    ck_assert_int_eq(cudaMalloc(&there[1], sizeof labels), cudaSuccess);
-    cudaStream_t own;
-    void *pinned;                       /* whose copies are late */
-    ck_assert_int_eq(cudaHostAlloc(&pinned, sizeof features, 0), cudaSuccess);
-    memcpy(pinned, features, sizeof features);
-    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
-    cudaMemcpyAsync(there[1], labels, sizeof labels, cudaMemcpyHostToDevice, own);
-    cudaMemcpyAsync(there[0], pinned, sizeof features, cudaMemcpyHostToDevice, own);
-    step(n, (const void *const[]){there[0], there[1]}, TB);
-    values(n, is);
-    ck_assert_mem_eq(was, is, sizeof is);
-    cudaFreeHost(pinned);
-    cudaFree(there[0]);
-    cudaFree(there[1]);
-    cudaStreamDestroy(own);
+    REFUSED(ls_net_set_stream(n, NULL, &e), "computes on the host and has no stream");
+    REFUSED(ls_net_loss_there(n, &at, &e), "its losses are there");
     ls_net_close(n);
 }
 END_TEST
-#else
+
 START_TEST(an_update_that_diverged_leaves_the_next_one_alone)
 {
     const LsProgram p = tiny_program(2);
@@ -443,9 +381,8 @@ int main(void)
     test[n++] = tensors_are_written;
     test[n++] = wrong_calls_are_refused;
     test[n++] = a_short_batch_that_would_be_wrong_is_refused;
-#ifdef LS_TINY_CUDA
-    test[n++] = arrays_may_lie_on_the_device;
-#else
+#ifndef LS_TINY_CUDA
+    test[n++] = the_host_has_no_stream;
     test[n++] = an_update_that_diverged_leaves_the_next_one_alone;
     test[n++] = the_callers_threads_give_the_same_bits;
     test[n++] = a_forked_process_has_no_threads;

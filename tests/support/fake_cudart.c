@@ -34,12 +34,13 @@ typedef struct Op {
 } Op;
 
 struct CUevent_st {
+    int number;
     cudaStream_t stream;
     int64_t recorded, done;
     struct timespec at;
     unsigned flags;
 };
-struct CUstream_st { Op op[QUEUE]; int64_t given, done; struct CUgraph_st *into; };
+struct CUstream_st { int number; Op op[QUEUE]; int64_t given, done; struct CUgraph_st *into; };
 /* The recording: node k, of handle k + 1, waits for edge[first[k] .. first[k + 1]). */
 struct CUgraph_st {
     Op op[GRAPH]; int n;
@@ -56,7 +57,7 @@ static int recordings;          /* under way */
 static const FakeKernel *loaded[KERNELS];       /* kernels that ran outside recordings */
 static int nloaded;
 static cudaStream_t streams[STREAMS];
-static int nstreams;
+static int nstreams, streams_made, events_made;
 
 static void never(const char *what)
 {
@@ -239,10 +240,42 @@ static void add_node(cudaGraph_t g, const Op *o)
     g->nend = 1;
 }
 
+static const char *place_of(const void *at)
+{
+    const Block *b = block_of(at);
+    return b != NULL && b->device ? "device" : "host";
+}
+
+static void note(cudaStream_t s, const Op *o)
+{
+    FILE *log = fake_cudart.log;
+    if (log == NULL)
+        return;
+    fprintf(log, "s%d ", s->number);
+    switch (o->kind) {
+    case COPY:
+        fprintf(log, "copy %zu %s to %s\n", o->n, place_of(o->from), place_of(o->to));
+        break;
+    case SET:    fprintf(log, "set %zu\n", o->n); break;
+    case KERNEL: fprintf(log, "kernel %s\n", o->kernel->name); break;
+    case WORK:   fprintf(log, "work\n"); break;
+    case RECORD: fprintf(log, "record e%d\n", o->event->number); break;
+    case WAIT:   fprintf(log, "wait e%d\n", o->event->number); break;
+    }
+}
+
+static void note_wait(const char *what, int number)
+{
+    if (fake_cudart.log != NULL)
+        fprintf(fake_cudart.log, "host waits for %s%d\n", what, number);
+}
+
 static cudaError_t put(cudaStream_t s, const Op *o)
 {
     if (s == NULL)
         never("the default stream is used");
+    if (s->into == NULL)
+        note(s, o);
     if (s->into != NULL) {
         if (o->kind == WAIT || (o->kind == RECORD && o->version != 0))
             never("an event in a recording that is not external");
@@ -282,6 +315,40 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcp
     if (here == NULL && s->into == NULL)
         run_until(s, s->given);
     return told(err);
+}
+
+static void copy_rows(const void *data)
+{
+    const struct cudaMemcpy3DParms *p = data;
+    const struct cudaPitchedPtr *to = &p->dstPtr, *from = &p->srcPtr;
+    for (size_t z = 0; z < p->extent.depth; z++)
+        for (size_t y = 0; y < p->extent.height; y++)
+            memcpy((char *)to->ptr + (z * to->ysize + y) * to->pitch,
+                   (const char *)from->ptr + (z * from->ysize + y) * from->pitch, p->extent.width);
+}
+
+/* The bytes from the first row to the end of the last one lie in one block. */
+static bool is_inside(const struct cudaPitchedPtr *x, struct cudaExtent e)
+{
+    const Block *b = block_of(x->ptr);
+    const size_t last = ((e.depth - 1) * x->ysize + e.height - 1) * x->pitch + e.width;
+    return b != NULL && b->device && e.width <= x->pitch && (e.depth == 1 || e.height <= x->ysize)
+           && (char *)x->ptr + last <= b->at + b->bytes;
+}
+
+/* Between places on the device alone. */
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t s)
+{
+    const struct cudaPos a = p->srcPos, b = p->dstPos;
+    if (p->srcArray != NULL || p->dstArray != NULL || (a.x | a.y | a.z | b.x | b.y | b.z) != 0
+        || p->kind != cudaMemcpyDeviceToDevice || s->into != NULL)
+        never("a copy of another kind");
+    if (!is_inside(&p->srcPtr, p->extent) || !is_inside(&p->dstPtr, p->extent))
+        return told(cudaErrorInvalidValue);
+    if (fake_cudart.log != NULL)
+        fprintf(fake_cudart.log, "rows of %zu device to device: ", p->extent.width);
+    fake_cudart_work(s, copy_rows, p, sizeof *p);
+    return told(cudaSuccess);
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t n, cudaStream_t s)
@@ -371,6 +438,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
         return told(cudaErrorMemoryAllocation);
     if (nstreams == STREAMS)
         never("too many streams");
+    (*s)->number = streams_made++;
     streams[nstreams++] = *s;
     return told(cudaSuccess);
 }
@@ -390,6 +458,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 cudaError_t cudaDeviceSynchronize(void)
 {
     not_while_recorded("waiting for the device while a recording is made");
+    note_wait("the device ", 0);
     for (int k = 0; k < nstreams; k++)
         run_until(streams[k], streams[k]->given);
     return told(cudaSuccess);
@@ -398,6 +467,7 @@ cudaError_t cudaDeviceSynchronize(void)
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     not_while_recorded("waiting for a stream while a recording is made");
+    note_wait("s", s->number);
     run_until(s, s->given);
     return told(cudaSuccess);
 }
@@ -416,14 +486,43 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
     if (*e == NULL)
         return told(cudaErrorMemoryAllocation);
     (*e)->flags = flags;
+    (*e)->number = events_made++;
     return told(cudaSuccess);
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, 0); }
-cudaError_t cudaEventDestroy(cudaEvent_t e) { free(e); return told(cudaSuccess); }
+
+/* What waits for the event, or records it, is done first. */
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+    for (int k = 0; k < nstreams; k++)
+        run_until(streams[k], streams[k]->given);
+    free(e);
+    return told(cudaSuccess);
+}
+
+/* The default stream is a stream like others here; it waits for none. */
+static cudaStream_t named(cudaStream_t s)
+{
+    static cudaStream_t legacy;
+    if (s == cudaStreamLegacy && legacy == NULL)
+        cudaStreamCreateWithFlags(&legacy, cudaStreamNonBlocking);
+    return s == cudaStreamLegacy ? legacy : s;
+}
+
+static bool is_stream(cudaStream_t s)
+{
+    for (int k = 0; k < nstreams; k++)
+        if (streams[k] == s)
+            return true;
+    return false;
+}
 
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
+    s = named(s);
+    if (!is_stream(s))
+        return told(cudaErrorInvalidResourceHandle);
     e->stream = s;
     e->recorded++;
     return put(s, &(Op){.kind = RECORD, .event = e, .version = e->recorded});
@@ -440,12 +539,15 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s, unsigned fla
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
 {
     (void)flags;
+    s = named(s);
     return put(s, &(Op){.kind = WAIT, .event = e, .version = e->recorded});
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
     not_while_recorded("waiting for an event while a recording is made");
+    if (e->done < e->recorded)
+        note_wait("e", e->number);
     run_until_event(e, e->recorded);
     return told(cudaSuccess);
 }
@@ -482,6 +584,15 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
         *g = NULL;
         return told(cudaErrorStreamCaptureInvalidated);
     }
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t s, enum cudaStreamCaptureStatus *status)
+{
+    s = named(s);
+    if (!is_stream(s))
+        return told(cudaErrorInvalidResourceHandle);
+    *status = s->into != NULL ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return told(cudaSuccess);
 }
 

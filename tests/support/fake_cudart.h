@@ -7,6 +7,7 @@
 #include "runtime/ls_program.h"
 
 #include <cuda_runtime_api.h>
+#include <stdio.h>
 
 enum { FAKE_ARGS = 256 };
 typedef struct FakeKernel FakeKernel;
@@ -35,6 +36,9 @@ typedef struct FakeCudart {
     unsigned order;             /* order of steps that recordings leave open, by this number; 0: as
                                  * recorded */
     int apart;                  /* number of choices between several next nodes, with an order */
+    FILE *log;                  /* not NULL: gets a line for each operation that is given to a
+                                 * stream, and for each wait of the host; streams and events are
+                                 * numbered from 0 in the order in which they were made */
 } FakeCudart;
 extern FakeCudart fake_cudart;
 

@@ -24,6 +24,7 @@ gpu --dry-run --part check --nets mlp || fail "check"
 grep -q '^0 failed' "$WORK/out" || fail "check says that something failed"
 grep -q 'budgets: \([0-9]*\) of \1 with the same bits' "$WORK/out" \
     || fail "check compares no budgets"
+grep -q 'libraries: 1 of 1 with the same bits' "$WORK/out" || fail "check tries no library"
 # Budgets are those of the check alone, but in whole sets.
 gpu --dry-run --part speed --nets gpt --precisions f32 --seconds 0 \
     --budgets "none${LS_WHOLE:+,75%,50%,min}" || fail "speed"

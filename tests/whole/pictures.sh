@@ -8,6 +8,10 @@ set -eu
 
 written picture_net net2.onnx 2
 written picture_net net3.onnx 3
+written picture_net loss2.onnx 2 loss
+written picture_net loss3.onnx 3 loss
+written picture_net nll2.onnx 2 loss nll
+"$lowerset" model unet --size=48 --width=16 --depth=1 --batch=0 --up=bilinear -o linear.onnx >said
 "$lowerset" model unet --size=48 --width=16 --depth=1 --batch=0 -o unet.onnx >said
 "$lowerset" model unet --size=116 --width=16 --depth=2 --batch=0 -o odd.onnx >said
 "$lowerset" model unet --size=256 --width=16 --depth=2 --batch=0 --weights=none -o large.onnx >said
@@ -18,7 +22,20 @@ few || same odd.onnx "7rows@300KiB" --batch 1 --precision f64
 on="--batch 1 --bn train --dropout on"
 few || same net2.onnx "5rows@1KiB" $on
 same net3.onnx "3rows@64KiB" $on
+same linear.onnx "3rows@16KiB" --batch 1
+few || same linear.onnx "5rows@1KiB" --batch 1 --loss mse
+same loss2.onnx "2rows@16KiB 5rows@1KiB" --batch 1 --loss graph
+few || same nll2.onnx "3rows@1KiB" --batch 1 --loss graph
+few || same loss3.onnx "3rows@4KiB" --loss graph $on
+few || same loss2.onnx "3rows@1KiB" --loss graph --batch 3 --microbatches 3 --bn train --dropout off
 few || same net2.onnx "3rows@64KiB" --batch 3 --microbatches 3 --bn train --dropout off
+
+# ---- what runs in bands ----
+"$lowerset" plan loss2.onnx --batch 1 --loss graph --tiles 5rows@1KiB --plan-effort 1 -q \
+    --graph-json graph.json >said 2>&1 || fail "plan of a loss in the file"
+for op in Resize resize_grad xent_lse xent_part xent_grad; do
+    [ "$(grep -o "\"op\": *\"$op\"" graph.json | wc -l)" -ge 5 ] || fail "$op is whole"
+done
 
 # ---- memory ----
 plan() { "$lowerset" plan large.onnx --batch 1 --plan-effort 1 --json -q --budget min "$@"; }

@@ -50,7 +50,7 @@ loss_is -0.82183 $net --budget min
 loss_is -0.82183 $net --precision f64
 loss_is -0.82183 detach-simsiam/ts.onnx --stop-gradient '/f_1/Gemm_output_0'
 loss_is -0.82183 detach-simsiam/ts.onnx --stop-gradient '/f_1/G*mm' --no-alternatives
-loss_is -0.97459 detach-simsiam/ts.onnx          # nothing tells of it: docs/export.md says so
+loss_is -0.97459 detach-simsiam/ts.onnx          # nothing tells of it: docs/from-pytorch.md says so
 says "stopped as in the module, by the exporter's notes ('detach')" "$lowerset" inspect \
     "$faults/$net"
 says "stopped by --stop-gradient ('linear')" "$lowerset" inspect "$faults/$net" \

@@ -17,7 +17,7 @@ static void make_data(void)
 {
     static float x[SAMPLES * PIXELS];
     int64_t label[SAMPLES];
-    char path[16];
+    char path[32];
     for (int i = 0; i < SAMPLES * PIXELS; i++)
         x[i] = wave(i, 1);
     for (int i = 0; i < SAMPLES; i++)
@@ -94,7 +94,7 @@ START_TEST(members_are_what_programs_of_their_own_would_be)
 {
     enum { N = 3 };
     const char *compile = same[_i].compile, *run = same[_i].run;
-    char one[16];
+    char one[32];
     MUST(COMPILE "%s --ensemble=3 %s-o all", compile, same[_i].lanes);
     export_members("all", N);
     MUST("./all --data synthetic:37 --steps 5 %s--ensemble-seed 5 --lr 0.05 --dump "

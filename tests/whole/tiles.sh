@@ -16,6 +16,8 @@ samples=17      # an epoch ends with a short batch
 on="--batch 7 --bn train --dropout on"
 few || same small.onnx "2@16KiB 7@16KiB 5@1B" $on
 same small.onnx "3@16KiB" $on --budget min
+"$lowerset" model unet --size=24 --width=8 --depth=1 --batch=0 --up=bilinear -o linear.onnx >said
+same linear.onnx "3@1KiB" --batch 4
 few || same small.onnx "3@16KiB" $on --no-alternatives --no-inplace
 few || same small.onnx "3@16KiB" $on --precision f64
 same small.onnx "3@8KiB" $on --precision bf16
