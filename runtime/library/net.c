@@ -240,8 +240,7 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
         return ls_fail(e, LS_EXIT_USAGE, "the program has no evaluation form");
     if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, false, e)
         || !ls_short_batch_evaluates(t->p, &t->feed.train, e)
-        || !ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train,
-                        &(LsOnlooker){0}, &score, e))
+        || !ls_evaluate(t, &t->feed.train, &(LsOnlooker){0}, &score, e))
         return false;
     if (loss != NULL)
         *loss = score.loss;

@@ -74,7 +74,7 @@ bool ls_net_predict(LsNet *n, const void *const *input, int64_t samples, void *c
         return false;
     const LsHook hook[] = {ls_dump_hook(&n->seen), {NULL, after_step, &r, NULL}};
     const LsOnlooker by = {.hook = hook, .nhook = 2};
-    return ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, &by, &score, e);
+    return ls_evaluate(t, &t->feed.train, &by, &score, e);
 }
 
 /* ---- the state ---- */

@@ -46,7 +46,7 @@ bool ls_scored_evaluation(LsTrainer *t, const LsHook *extra, int nextra, LsProgr
     if (ls_metrics_look(m))
         hook[n++] = ls_metrics_hook(m);
     const LsOnlooker by = {hook, n, t->ending.signal, show, bar};
-    if (!ls_evaluate(&t->u.engine, &t->u.feed.loader, &t->u.members, data_of(t), &by, s, e))
+    if (!ls_evaluate(&t->u, data_of(t), &by, s, e))
         return false;
     ls_metrics_each(m, s->loss, s, add);
     return true;

@@ -116,9 +116,12 @@ const LsMetric *ls_score_metric(const LsScore *s, const char *name)
     return NULL;
 }
 
-bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data,
-                 const LsOnlooker *by, LsScore *score, LsError *e)
+bool ls_evaluate(LsTraining *t, const LsDataset *data, const LsOnlooker *by, LsScore *score,
+                 LsError *e)
 {
+    LsEngine *g = &t->engine;
+    LsLoader *l = &t->feed.loader;
+    LsMemberState *members = &t->members;
     const LsProgram *p = g->p;
     LsPass pass = {.data = data};
     LsJudge j = {.g = g, .l = l, .score = score, .members = members};

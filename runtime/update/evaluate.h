@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_UPDATE_EVALUATE_H
 #define LS_RUNTIME_UPDATE_EVALUATE_H
 
-#include "runtime/update/member_state.h"
+#include "runtime/update/training.h"
 
 #include <signal.h>
 
@@ -41,9 +41,8 @@ typedef struct LsOnlooker {
 } LsOnlooker;
 
 /* Ends the loader's pass. Of an ensemble the loss is the mean of the members' losses, and a
- * prediction is that of the mean of their probabilities; `members` gets those of each (else it is
- * empty). */
-bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data,
-                 const LsOnlooker *by, LsScore *score, LsError *e);
+ * prediction is that of the mean of their probabilities; t->members gets those of each. */
+bool ls_evaluate(LsTraining *t, const LsDataset *data, const LsOnlooker *by, LsScore *score,
+                 LsError *e);
 
 #endif
