@@ -86,11 +86,13 @@ runtime/cuda_ranks comm_nccl cuda comm ranks engine base .
 runtime/cuda_kernels kernels .
 runtime/watch engine data base .
 runtime/privacy
+runtime/checkpoint privacy engine data base .
 runtime/pipeline ranks engine comm data base .
 runtime/metrics engine data base .
+runtime/update checkpoint metrics engine data base .
 runtime/predict metrics watch engine data base .
-runtime/trainer predict metrics pipeline watch privacy ranks engine comm data base .
-runtime/library trainer predict metrics pipeline watch privacy ranks engine comm data base .
+runtime/library update watch engine base .
+runtime/trainer update checkpoint predict metrics pipeline watch ranks engine comm data base .
 
 base/.
 dataset/.

@@ -1,7 +1,7 @@
 /* cli/options/trainer_words.c -- see trainer_words.h. */
 #include "cli/options/trainer_words.h"
 
-#include "runtime/trainer/learning_rate.h"
+#include "runtime/update/learning_rate.h"
 
 #include <stdio.h>
 

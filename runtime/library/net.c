@@ -3,8 +3,9 @@
 #include "runtime/library/net_state.h"
 
 #include "runtime/base/tensor_copy.h"
-#include "runtime/trainer/short_batch.h"
-#include "runtime/trainer/update_run.h"
+#include "runtime/update/evaluate.h"
+#include "runtime/update/short_batch.h"
+#include "runtime/update/update_run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static bool fits(const LsProgram *p, const LsNetMemory *m, LsError *e)
 /* A device takes its memory itself. */
 static bool open_memory(LsNet *n, const LsProgram *p, const LsNetMemory *m, LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     if (p->accelerator.kind == NULL)
         return ls_memory_open_at(&t->memory, p, m->state, m->arena, e);
     n->fetched = calloc(p->ninput + 1u, sizeof *n->fetched);
@@ -42,21 +43,9 @@ static bool open_memory(LsNet *n, const LsProgram *p, const LsNetMemory *m, LsEr
                               : ls_fail(e, LS_EXIT_FAIL, "out of memory");
 }
 
-/* The ring is the source of copies to a device. */
-static bool open_loader(LsTrainer *t, LsError *e)
-{
-    LsDevice *d = t->memory.device;
-    if (!ls_loader_open(&t->feed.loader, t->p, 0, e))
-        return false;
-    t->feed.pinned = d != NULL;
-    if (t->feed.pinned)
-        d->kind->pin(d, t->feed.loader.memory, ls_ring_bytes(t->p));
-    return true;
-}
-
 static bool open_pool(LsNet *n, const LsNetThreads *how, LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     const bool own = how->parallel_for == NULL;
     t->threads = how->count > 1 && t->memory.device == NULL ? how->count : 1;
     t->engine.run.pool = own ? ls_pool_create(t->threads)
@@ -78,26 +67,20 @@ bool ls_net_has_threads(const LsNet *n, LsError *e)
 /* The state of a run that has made no update. */
 static void set_out(LsNet *n, uint64_t seed)
 {
-    LsTrainer *t = &n->t;
-    ls_place_free(&t->place);
-    t->place = (LsPlace){.seed = seed};
-    t->engine.run.seed = seed;
-    t->told = (LsTold){.scale = ls_scaling_read(&t->memory)};
-    t->under_way = (LsUnderWay){0};
+    ls_training_begin(&n->t, seed);
     n->begun = false;
 }
 
 static bool open_net(LsNet *n, const LsProgram *p, const LsNetMemory *m, const LsNetThreads *how,
                      uint64_t seed, LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     t->p = p;
-    t->o.noise_seed = t->o.check_clip = -1;
-    t->ending.signal = &n->none;
+    n->noise_seed = t->rules.check_clip = -1;
     if (!open_memory(n, p, m, e) || !ls_engine_open(&t->engine, p, &t->memory, e)
-        || !open_loader(t, e)
+        || !ls_training_open_loader(t, 0, e)
         || !ls_dataset_in_memory(&t->feed.train, p, e)
-        || !ls_member_state_open(&t->members, p, &t->o, seed, e) || !open_pool(n, how, e))
+        || !ls_member_state_open(&t->members, p, 0, seed, e) || !open_pool(n, how, e))
         return false;
     set_out(n, seed);
     return true;
@@ -124,23 +107,13 @@ void ls_net_close(LsNet *n)
     LsError gone = {0};
     if (n == NULL)
         return;
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     ls_dump_close(&n->seen);
     for (uint32_t k = 0; n->fetched != NULL && k < t->p->ninput; k++)
         free(n->fetched[k]);
     free(n->fetched);
-    if (t->feed.pinned)
-        t->memory.device->kind->unpin(t->memory.device, t->feed.loader.memory);
-    ls_loader_close(&t->feed.loader);
-    ls_member_state_close(&t->members);
-    if (ls_net_has_threads(n, &gone))
-        ls_pool_destroy(t->engine.run.pool);
-    else
-        ls_pool_forget(t->engine.run.pool);
-    ls_engine_close(&t->engine);
-    ls_dataset_close(&t->feed.train);
-    ls_place_free(&t->place);
-    ls_memory_close(&t->memory);
+    ls_training_stop(t, ls_net_has_threads(n, &gone));
+    ls_training_close(t);
     free(n);
 }
 
@@ -159,7 +132,7 @@ bool ls_net_begin(LsNet *n, uint64_t seed, LsError *e)
 static bool take_input(LsNet *n, uint32_t k, const void *at, int64_t samples, bool unlabelled,
                        LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     if (at == NULL && unlabelled && t->p->input[k].is_label) {
         ls_dataset_zero(&t->feed.train, k);
         return true;
@@ -175,7 +148,7 @@ static bool take_input(LsNet *n, uint32_t k, const void *at, int64_t samples, bo
 
 bool ls_net_take(LsNet *n, const void *const *input, int64_t samples, bool unlabelled, LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     if (!ls_net_has_threads(n, e))
         return false;
     if (samples < 1)
@@ -191,7 +164,7 @@ bool ls_net_take(LsNet *n, const void *const *input, int64_t samples, bool unlab
 
 bool ls_net_divide(LsNet *n, int64_t samples, LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     const LsDivision *d = &t->p->division;
     const int64_t batches = ls_update_batches(d), most = ls_batch_samples(d) * batches;
     const int64_t least = most - ls_batch_samples(d) + 1;       /* no batch is empty */
@@ -208,11 +181,11 @@ bool ls_net_divide(LsNet *n, int64_t samples, LsError *e)
 /* Draws the samples of a private update. */
 static bool draw(LsNet *n, int64_t samples, LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     if (samples > LS_NET_MOST)
         return ls_fail(e, LS_EXIT_DATA, "an update draws of at most 2^60 samples");
     if (!n->begun || samples != t->place.samples) {
-        if (!ls_private_begin(&t->privacy, t->p, &t->o, &t->place, samples, e))
+        if (!ls_private_begin(&t->privacy, t->p, n->noise_seed, &t->place, samples, e))
             return false;
         memcpy(t->engine.run.noise, t->privacy.noise.word, sizeof t->engine.run.noise);
         t->place.samples = samples;
@@ -226,19 +199,11 @@ static bool draw(LsNet *n, int64_t samples, LsError *e)
     return true;
 }
 
-/* The next update begins anew. */
-static void give_up(LsTrainer *t, int64_t update, int64_t cursor)
-{
-    t->under_way = (LsUnderWay){0};
-    t->nflight = 0;
-    t->place.cursor = t->place.update == update ? cursor : t->place.cursor;
-}
-
 bool ls_net_wait(LsNet *n, double *loss, LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     if (!ls_update_land(t, e)) {
-        give_up(t, t->place.update, t->place.cursor);
+        ls_training_drop(t, t->place.update, t->place.cursor);
         return false;
     }
     if (loss != NULL)
@@ -249,7 +214,7 @@ bool ls_net_wait(LsNet *n, double *loss, LsError *e)
 bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rate, double *loss,
                  LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     if (!ls_rate_is_lr(rate))
         return ls_fail(e, LS_EXIT_USAGE, "the rate is %g; it must be at least 0, and finite", rate);
     if (!ls_net_take(n, input, samples, false, e)
@@ -261,7 +226,7 @@ bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rat
     ls_loader_begin(&t->feed.loader, &t->feed.pass);
     const bool ran = ls_update_run(t, e);
     if (!ls_net_before(n, ran ? e : &(LsError){0}) || !ran) {
-        give_up(t, update, cursor);
+        ls_training_drop(t, update, cursor);
         return false;
     }
     return loss == NULL || ls_net_wait(n, loss, e);
@@ -269,14 +234,13 @@ bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rat
 
 bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double *loss, LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     LsScore score;
     if (t->p->phase.eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the program has no evaluation form");
     if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, false, e)
         || !ls_short_batch_evaluates(t->p, &t->feed.train, e)
-        || !ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, NULL, 0,
-                        &n->none, NULL, &score, e))
+        || !ls_evaluate(t, &t->feed.train, &(LsOnlooker){0}, &score, e))
         return false;
     if (loss != NULL)
         *loss = score.loss;
@@ -300,7 +264,7 @@ bool ls_net_save_to(LsNet *n, void *to, size_t room, int64_t *bytes, LsError *e)
 /* A refused checkpoint leaves the net as it was. */
 static bool load_file(LsNet *n, const LsFile *f, LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     LsPlace place = {0};
     ls_net_wait(n, NULL, &(LsError){0});        /* whatever became of it */
     if (!ls_net_after(n, e) || !ls_checkpoint_look(&t->memory, &place, f, e))

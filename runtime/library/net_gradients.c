@@ -3,7 +3,7 @@
 #include "runtime/library/net_state.h"
 
 #include "runtime/base/tensor_copy.h"
-#include "runtime/trainer/micro_batch.h"
+#include "runtime/update/micro_batch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static bool open_sum(Sum *u, LsError *e)
 
 static void close_sum(Sum *u)
 {
-    LsTrainer *t = &u->n->t;
+    LsTraining *t = &u->n->t;
     for (uint32_t k = 0; u->sum != NULL && k < t->p->nstate; k++)
         free(u->sum[k]);
     free(u->sum);
@@ -91,7 +91,7 @@ static void add(Sum *u, double weight)
  * rate 0: parameters stay. */
 static bool run_part(Sum *u, const LsBatch *b, int64_t k, int64_t part, LsLoss *loss, LsError *e)
 {
-    LsTrainer *t = &u->n->t;
+    LsTraining *t = &u->n->t;
     LsRun *run = &t->engine.run;
     const LsHook hook = ls_dump_hook(&u->dump);
     ls_engine_feed(&t->engine, &t->feed.loader, b);
@@ -106,7 +106,7 @@ static bool run_part(Sum *u, const LsBatch *b, int64_t k, int64_t part, LsLoss *
 
 static bool run_parts(Sum *u, LsMean *mean, LsError *e)
 {
-    LsTrainer *t = &u->n->t;
+    LsTraining *t = &u->n->t;
     const int64_t parts = t->feed.pass.end;
     t->under_way.samples = t->feed.train.samples;
     for (int64_t k = 0, part = 0; k < parts; k++) {
@@ -141,7 +141,7 @@ static void give(const Sum *u, double by)
 bool ls_net_gradients(LsNet *n, const void *const *input, int64_t samples, void *const *gradient,
                       double *loss, LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     Sum u = {.n = n, .to = gradient};
     LsMean mean = {0};
     if (ls_is_private(t->p))

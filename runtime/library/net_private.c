@@ -14,7 +14,7 @@ bool ls_net_seed_noise(LsNet *n, int64_t seed, LsError *e)
     if (n->begun || seed < 0)
         return ls_fail(e, LS_EXIT_USAGE,
                        "a seed of the noise is at least 0, and is given before the first step");
-    n->t.o.noise_seed = seed;
+    n->noise_seed = seed;
     return true;
 }
 

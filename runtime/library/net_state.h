@@ -2,16 +2,16 @@
 #ifndef LS_RUNTIME_LIBRARY_NET_STATE_H
 #define LS_RUNTIME_LIBRARY_NET_STATE_H
 
-#include "runtime/trainer/trainer_state.h"
+#include "runtime/update/training.h"
+#include "runtime/watch/dump_values.h"
 
 #include <sys/types.h>
 
 typedef struct LsNet LsNet;
 
-/* A trainer without options, files and reports, whose dataset is the caller's batch. */
 struct LsNet {
-    LsTrainer t;
-    volatile sig_atomic_t none; /* no signal ends a net */
+    LsTraining t;               /* whose data are the caller's batch */
+    int64_t noise_seed;         /* of private training; -1: a secret */
     pid_t opened_by;            /* whose threads compute; 0: they are the caller's, or there are
                                  * none */
     LsDump seen;                /* outputs of the last batch, once one was predicted; else

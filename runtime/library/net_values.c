@@ -3,7 +3,8 @@
 #include "runtime/library/net_state.h"
 
 #include "runtime/base/tensor_copy.h"
-#include "runtime/trainer/short_batch.h"
+#include "runtime/update/evaluate.h"
+#include "runtime/update/short_batch.h"
 
 #include <string.h>
 
@@ -62,7 +63,7 @@ static void after_step(void *self, uint32_t step)
 bool ls_net_predict(LsNet *n, const void *const *input, int64_t samples, void *const *to,
                     LsError *e)
 {
-    LsTrainer *t = &n->t;
+    LsTraining *t = &n->t;
     Prediction r = {n, to, 0};
     LsScore score;
     if (t->p->phase.eval.nstep == 0)
@@ -72,8 +73,8 @@ bool ls_net_predict(LsNet *n, const void *const *input, int64_t samples, void *c
         || (n->seen.copy == NULL && !ls_dump_open(&n->seen, &t->engine, &t->p->phase.eval, e)))
         return false;
     const LsHook hook[] = {ls_dump_hook(&n->seen), {NULL, after_step, &r, NULL}};
-    return ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, hook, 2, &n->none,
-                       NULL, &score, e);
+    const LsOnlooker by = {.hook = hook, .nhook = 2};
+    return ls_evaluate(t, &t->feed.train, &by, &score, e);
 }
 
 /* ---- the state ---- */

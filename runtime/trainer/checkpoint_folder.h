@@ -3,7 +3,7 @@
 #ifndef LS_RUNTIME_TRAINER_CHECKPOINT_FOLDER_H
 #define LS_RUNTIME_TRAINER_CHECKPOINT_FOLDER_H
 
-#include "runtime/trainer/checkpoint.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 enum { LS_KEEP = 1024 };
 typedef struct LsSaver {

@@ -1,9 +1,9 @@
 /* runtime/trainer/epoch_report.c -- what a run says of itself: progress, evaluation, the line of an
  * epoch. */
 #include "runtime/trainer/epoch_report.h"
-#include "runtime/trainer/micro_batch.h"
+#include "runtime/trainer/run_place.h"
 #include "runtime/trainer/scored_evaluation.h"
-#include "runtime/trainer/update_loss.h"
+#include "runtime/trainer/update_watch.h"
 #include "runtime/trainer/validation.h"
 
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 /* Inputs that the data lack. */
 static void say_lacking(const LsTrainer *t)
 {
-    for (uint32_t k = 0; t->feed.train.source != NULL && k < t->p->ninput; k++) {
+    for (uint32_t k = 0; t->u.feed.train.source != NULL && k < t->p->ninput; k++) {
         const LsUsual usual = t->p->input[k].usual;
-        const LsSource *s = &t->feed.train.source[k];
+        const LsSource *s = &t->u.feed.train.source[k];
         if (usual != LS_USUAL_NONE && s->synthetic && strcmp(s->path, "synthetic") != 0)
             fprintf(stderr, "note: the data have no '%s': every sample has %s there\n",
                     t->p->input[k].t.name, usual == LS_USUAL_COUNT ? "0, 1, 2, ..." : "ones");
@@ -27,29 +27,30 @@ static void say_lacking(const LsTrainer *t)
 /* "160 samples of train.csv to train on, 40 held out to evaluate on" */
 static void say_data(const LsTrainer *t)
 {
-    const LsFeed *f = &t->feed;
-    fprintf(stderr, "%" PRId64 " samples of %.80s to train on", f->train.samples, t->o.data);
-    if (f->train.held_out.held > 0)
-        fprintf(stderr, ", %" PRId64 " held out to evaluate on", f->val.samples);
-    else if (f->val.p != NULL)
-        fprintf(stderr, ", %" PRId64 " of %.80s to evaluate on", f->val.samples, t->o.val);
-    if (f->train.held_out.gap > 0)
-        fprintf(stderr, ", %" PRId64 " between them left out", f->train.held_out.gap);
+    const LsDataset *train = &t->u.feed.train, *val = &t->val;
+    fprintf(stderr, "%" PRId64 " samples of %.80s to train on", train->samples, t->o.data);
+    if (train->held_out.held > 0)
+        fprintf(stderr, ", %" PRId64 " held out to evaluate on", val->samples);
+    else if (val->p != NULL)
+        fprintf(stderr, ", %" PRId64 " of %.80s to evaluate on", val->samples, t->o.val);
+    if (train->held_out.gap > 0)
+        fprintf(stderr, ", %" PRId64 " between them left out", train->held_out.gap);
     fprintf(stderr, "\n");
 }
 
 /* "10 updates an epoch, each of 16 samples; updates 1 to 600" */
 static void say_updates(const LsTrainer *t)
 {
-    const int64_t group = ls_batches_per_update(t);
+    const int64_t group = ls_batches_per_update(t->p);
     const double each = ls_is_private(t->p)
                             ? t->p->privacy.expected
                             : (double)(ls_batch_samples(&t->p->division) * group
-                                       * (t->feed.pass.members > 0 ? t->feed.pass.members : 1));
+                                       * (t->u.feed.pass.members > 0 ? t->u.feed.pass.members : 1));
     fprintf(stderr, "%.6g updates an epoch, each of %s%.6g samples; ",
-            (double)t->epoch.batches / (double)group, ls_is_private(t->p) ? "about " : "", each);
-    if (t->place.update < t->updates)
-        fprintf(stderr, "updates %" PRId64 " to %" PRId64 "\n", t->place.update + 1, t->updates);
+            (double)t->u.epoch.batches / (double)group, ls_is_private(t->p) ? "about " : "", each);
+    if (t->u.place.update < t->u.updates)
+        fprintf(stderr, "updates %" PRId64 " to %" PRId64 "\n", t->u.place.update + 1,
+                t->u.updates);
     else
         fprintf(stderr, "all are done\n");
 }
@@ -59,7 +60,7 @@ static void say_means(const LsTrainer *t)
 {
     char have[32], asked[32];
     fprintf(stderr, "%s, rate %g (%.60s); %d thread%s", t->p->about.optimizer, t->o.lr,
-            t->o.schedule, t->threads, t->threads == 1 ? "" : "s");
+            t->o.schedule, t->u.threads, t->u.threads == 1 ? "" : "s");
     if (t->group.comm != NULL)
         fprintf(stderr, " in each of %d processes", t->group.comm->size);
     fprintf(stderr, "; %s", ls_progress_bytes(ls_memory_total(t->p, t->group.count), have));
@@ -83,21 +84,21 @@ void ls_train_say_what(const LsTrainer *t)
 void ls_train_show_progress(LsTrainer *t)
 {
     char what[96];
-    int64_t group = ls_batches_per_update(t);
-    int64_t epochs = (t->updates * group + t->epoch.batches - 1) / t->epoch.batches;
-    int64_t in_epoch = t->place.cursor - t->place.epoch * t->epoch.batches;
-    int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->place.epoch + 1, epochs);
+    int64_t group = ls_batches_per_update(t->p);
+    int64_t epochs = (t->u.updates * group + t->u.epoch.batches - 1) / t->u.epoch.batches;
+    int64_t in_epoch = t->u.place.cursor - t->u.place.epoch * t->u.epoch.batches;
+    int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->u.place.epoch + 1, epochs);
     if (ls_is_private(t->p) && ls_progress_due(&t->reports.progress))
         snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g",
-                 ls_private_bound(t->p, &t->place).epsilon);
-    const double each = (double)t->under_way.samples / (double)group;
+                 ls_private_bound(t->p, &t->u.place).epsilon);
+    const double each = (double)t->u.under_way.samples / (double)group;
     LsProgressAt at = {what,
                        in_epoch,
-                       t->epoch.batches,
-                       (t->updates - t->place.update) * group,
-                       t->under_way.loss,
-                       t->members.loss,
-                       t->members.n,
+                       t->u.epoch.batches,
+                       (t->u.updates - t->u.place.update) * group,
+                       t->u.under_way.loss,
+                       t->u.members.loss,
+                       t->u.members.n,
                        each,
                        each * (double)t->told.tokens};
     ls_progress_show(&t->reports.progress, &at);
@@ -137,9 +138,9 @@ void ls_train_pace(LsTrainer *t, int64_t ns)
     ls_progress_clear(&t->reports.progress);
     fprintf(stderr, "note: a step takes %.4g ms; predicted were %.4g ms (%s",
             1e-6 * (double)t->told.pace.ns[LS_PACE / 2],
-            1e-6 * (double)ls_batches_per_update(t) * predicted_ns(p, t->threads), p->machine);
+            1e-6 * (double)ls_batches_per_update(t->p) * predicted_ns(p, t->u.threads), p->machine);
     if (p->n > 1)
-        fprintf(stderr, ", %d thread%s", t->threads, t->threads == 1 ? "" : "s");
+        fprintf(stderr, ", %d thread%s", t->u.threads, t->u.threads == 1 ? "" : "s");
     fprintf(stderr, "%s)\n", t->group.comm != NULL ? ", without the exchange of ranks" : "");
 }
 
@@ -147,7 +148,7 @@ void ls_train_pace(LsTrainer *t, int64_t ns)
  * on. */
 static void blame_data(LsTrainer *t)
 {
-    LsPass pass = {.data = t->feed.val.p ? &t->feed.val : &t->feed.train};
+    LsPass pass = {.data = t->val.p ? &t->val : &t->u.feed.train};
     LsError e = {0};
     int64_t n = ls_batches_per_epoch(&pass);
     for (int64_t k = 0; k < n && ls_batch_is_finite(&pass, k, &e); k++)
@@ -173,7 +174,7 @@ static void log_score(LsTrainer *t, const LsScore *s, double accuracy)
             name[further.n] = s->metric[k].name;
             value[further.n++] = s->metric[k].value;
         }
-    ls_log_eval(&t->reports.log, t->place.update, t->place.epoch, s->loss, accuracy, further);
+    ls_log_eval(&t->reports.log, t->u.place.update, t->u.place.epoch, s->loss, accuracy, further);
 }
 
 bool ls_train_evaluate(LsTrainer *t, LsError *e)
@@ -185,7 +186,7 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     bar.rate = 0;
     bar.last_done = 0;
     if (t->o.eval)
-        n = ls_part_hooks(t, &t->p->phase.eval, true, hook);
+        n = ls_evaluation_hooks(t, hook);
     const bool ok = ls_scored_evaluation(t, hook, n, &bar, &s, e);
     ls_progress_clear(&bar);
     if (!ok)
@@ -195,21 +196,21 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
         return true;
     }
     if (t->o.eval)
-        t->under_way.loss = s.loss;
+        t->u.under_way.loss = s.loss;
     if (!isfinite(s.loss) && !t->told.blamed)
         blame_data(t);
     if (t->o.eval && t->o.check_numerics
-        && !ls_check_end(&t->reports.check, s.loss, t->place.update, e))
+        && !ls_check_end(&t->u.check, s.loss, t->u.place.update, e))
         return false;
     double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
-    t->reports.log.losses = t->members.val_loss;
+    t->reports.log.losses = t->u.members.val_loss;
     log_score(t, &s, accuracy);
-    t->reports.log.losses = t->members.loss;
+    t->reports.log.losses = t->u.members.loss;
     for (int k = 0; k < s.nmetric; k++) {
         char tag[80];
         const char *name = s.metric[k].name;
         snprintf(tag, sizeof tag, "val/%s", strncmp(name, "val_", 4) == 0 ? name + 4 : name);
-        ls_events_scalar(&t->reports.events, t->place.update, tag, s.metric[k].value);
+        ls_events_scalar(&t->reports.events, t->u.place.update, tag, s.metric[k].value);
     }
     printf("  val_loss %.*g", t->p->real_bytes == 8 ? 12 : 7, s.loss);
     if (s.judged)
@@ -218,21 +219,22 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
         if (is_further(&s.metric[k]))
             printf("  %s %.*g", s.metric[k].name, t->p->real_bytes == 8 ? 12 : 7,
                    s.metric[k].value);
-    for (int64_t k = 0; k < t->members.n; k++) {
+    for (int64_t k = 0; k < t->u.members.n; k++) {
         printf("%s%.*g", k == 0 ? "  members' val_losses " : " ", t->p->real_bytes == 8 ? 12 : 7,
-               t->members.val_loss[k]);
+               t->u.members.val_loss[k]);
         if (s.judged)
-            printf(" (%.4f)", (double)t->members.right[k] / (double)s.judged);
+            printf(" (%.4f)", (double)t->u.members.right[k] / (double)s.judged);
     }
     return t->o.eval || ls_validation_take(t, &s, e);
 }
 
 static void report_epsilon(LsTrainer *t)
 {
-    const double epsilon = ls_private_bound(t->p, &t->place).epsilon;
+    const double epsilon = ls_private_bound(t->p, &t->u.place).epsilon;
     printf("  epsilon %.4f", ceil(epsilon * 1e4) / 1e4);
-    ls_events_scalar(&t->reports.events, t->place.update, "privacy/epsilon", epsilon);
-    ls_log_privacy(&t->reports.log, t->place.update, t->place.epoch, epsilon, t->p->privacy.delta);
+    ls_events_scalar(&t->reports.events, t->u.place.update, "privacy/epsilon", epsilon);
+    ls_log_privacy(&t->reports.log, t->u.place.update, t->u.place.epoch, epsilon,
+                   t->p->privacy.delta);
 }
 
 /* Says, once, that a log cannot be written any more: the run goes on, and fails at its end. */
@@ -253,21 +255,22 @@ static bool report(LsTrainer *t, bool whole, LsError *e)
 {
     bool ok = true;
     ls_progress_clear(&t->reports.progress);
-    printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", whole
-           ? t->place.epoch : t->place.epoch + 1, t->place.update, t->p->real_bytes == 8 ? 12 : 7,
-           t->epoch.has_loss ? ls_mean(&t->epoch.mean) : t->under_way.loss);
-    for (int64_t k = 0; k < t->members.n; k++) {
+    printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g",
+           whole ? t->u.place.epoch : t->u.place.epoch + 1, t->u.place.update,
+           t->p->real_bytes == 8 ? 12 : 7,
+           t->u.epoch.has_loss ? ls_mean(&t->u.epoch.mean) : t->u.under_way.loss);
+    for (int64_t k = 0; k < t->u.members.n; k++) {
         printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7,
-               t->epoch.has_loss ? ls_mean(&t->members.of_epoch[k]) : t->members.loss[k]);
+               t->u.epoch.has_loss ? ls_mean(&t->u.members.of_epoch[k]) : t->u.members.loss[k]);
     }
     if (ls_is_private(t->p))
         report_epsilon(t);
-    if (t->feed.val.p) {
+    if (t->val.p) {
         ok = ls_train_evaluate(t, e);
         ls_train_begin_pass(t);
     }
     printf("\n");
-    if (ok && t->feed.val.p && t->o.by_class && *t->ending.signal == 0)
+    if (ok && t->val.p && t->o.by_class && *t->ending.signal == 0)
         ls_metrics_print(&t->reports.metrics, stdout);
     fflush(stdout);
     ls_events_flush(&t->reports.events);
@@ -278,10 +281,10 @@ static bool report(LsTrainer *t, bool whole, LsError *e)
 bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
 {
     const bool ok = report(t, whole, e);
-    for (int64_t k = 0; k < t->members.n; k++)
-        t->members.of_epoch[k] = (LsMean){0};
-    t->epoch.mean = (LsMean){0};
-    t->epoch.has_loss = false;
+    for (int64_t k = 0; k < t->u.members.n; k++)
+        t->u.members.of_epoch[k] = (LsMean){0};
+    t->u.epoch.mean = (LsMean){0};
+    t->u.epoch.has_loss = false;
     return ok;
 }
 

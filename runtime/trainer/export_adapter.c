@@ -5,7 +5,7 @@
 #include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/export_values.h"
 #include "runtime/trainer/member_view.h"
-#include "runtime/trainer/safetensors_out.h"
+#include "runtime/checkpoint/safetensors_out.h"
 #include "runtime/trainer/state_floats.h"
 
 #include <errno.h>

@@ -7,8 +7,8 @@
 
 #include "runtime/base/number.h"
 #include "runtime/trainer/epoch_report.h"
-#include "runtime/trainer/micro_batch.h"
-#include "runtime/trainer/update_run.h"
+#include "runtime/trainer/run_place.h"
+#include "runtime/update/update_run.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -47,11 +47,11 @@ bool ls_find_rate_plan(LsTrainer *t, LsError *e)
     double low, high;
     if (!ls_find_rate_range(t->o.rate_range, &low, &high, e))
         return false;
-    t->updates = t->place.update + n;
-    t->rate = (LsRate){.kind = LS_RATE_RISING,
+    t->u.updates = t->u.place.update + n;
+    t->u.rate = (LsRate){.kind = LS_RATE_RISING,
                        .lr = low,
                        .gamma = high / low,
-                       .every = t->place.update - ls_scaling_read(&t->memory).skipped,
+                       .every = t->u.place.update - ls_scaling_read(&t->u.memory).skipped,
                        .total = n};
     return true;
 }
@@ -77,10 +77,10 @@ static bool run(LsTrainer *t, Curve *c, LsError *e)
 {
     double sum = 0;
     ls_train_begin_pass(t);
-    t->saves.last = t->place.update;
-    t->told.scale = ls_scaling_read(&t->memory);
-    while (t->place.update < t->updates && !t->ending.agreed) {
-        if (!ls_update_run(t, e) || !ls_update_land(t, e)) {
+    t->saves.last = t->u.place.update;
+    t->u.scale = ls_scaling_read(&t->u.memory);
+    while (t->u.place.update < t->u.updates && !t->ending.agreed) {
+        if (!ls_update_run(&t->u, e) || !ls_update_land(&t->u, e)) {
             if (e->code != LS_EXIT_DIVERGED)
                 return false;
             *e = (LsError){0};
@@ -88,8 +88,8 @@ static bool run(LsTrainer *t, Curve *c, LsError *e)
         }
         if (t->group.comm == NULL)
             t->ending.agreed = (int)*t->ending.signal;
-        t->place.epoch = t->place.cursor / t->epoch.batches;
-        add(c, t->engine.run.lr, t->under_way.loss, &sum);
+        t->u.place.epoch = t->u.place.cursor / t->u.epoch.batches;
+        add(c, t->u.engine.run.lr, t->u.under_way.loss, &sum);
         if (!isfinite(sum) || has_risen(c))
             return true;
         if (ls_is_first(t))
@@ -143,14 +143,14 @@ static int64_t steepest(const Curve *c, int64_t all)
 static void print(const LsTrainer *t, const Curve *c)
 {
     const int digits = t->p->real_bytes == 8 ? 12 : 7;
-    const int64_t each = (c->n + ROWS - 1) / ROWS, best = steepest(c, t->rate.total);
+    const int64_t each = (c->n + ROWS - 1) / ROWS, best = steepest(c, t->u.rate.total);
     printf("%12s %14s %14s\n", "rate", "loss", "running mean");
     for (int64_t k = 0; k < c->n; k += each > 0 ? each : 1)
         printf("%12.4g %14.*g %14.*g\n", c->at[k].rate, digits, c->at[k].loss, digits,
                c->at[k].mean);
-    if (c->n < t->rate.total)
+    if (c->n < t->u.rate.total)
         printf("the loss rose too far after %" PRId64 " of %" PRId64 " updates\n", c->n,
-               t->rate.total);
+               t->u.rate.total);
     if (best < 0)
         printf("the loss did not fall at any of these rates; try others (--rate-range)\n");
     else
@@ -175,7 +175,7 @@ static bool write_table(const LsTrainer *t, const Curve *c, LsError *e)
 
 bool ls_find_rate(LsTrainer *t, LsError *e)
 {
-    Curve c = {.at = calloc((size_t)t->rate.total, sizeof *c.at)};
+    Curve c = {.at = calloc((size_t)t->u.rate.total, sizeof *c.at)};
     bool ok = c.at != NULL ? run(t, &c, e) : ls_fail(e, LS_EXIT_FAIL, "out of memory");
     t->ending.interrupted = t->ending.agreed != 0;
     ls_progress_clear(&t->reports.progress);

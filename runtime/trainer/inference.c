@@ -18,14 +18,15 @@ static bool predict(LsTrainer *t, LsError *e)
     const LsTrainerOptions *o = &t->o;
     const LsPredictOptions to = {o->predict, o->predict_as, o->predict_outputs};
     int64_t done;
-    if (!ls_predict(&t->engine, &t->feed.loader, &t->feed.train, &to, t->ending.signal, &done, e))
+    if (!ls_predict(&t->u.engine, &t->u.feed.loader, &t->u.feed.train, &to, t->ending.signal, &done,
+                    e))
         return false;
     if (!*t->ending.signal)
         printf("predicted %" PRId64 " samples with the weights of step %" PRId64 ": %s\n", done,
-               t->place.update, o->predict);
+               t->u.place.update, o->predict);
     else
         fprintf(stderr, "note: %s is not written: interrupted after %" PRId64 " of %" PRId64
-                " samples\n", o->predict, done, t->feed.train.samples);
+                " samples\n", o->predict, done, t->u.feed.train.samples);
     return true;
 }
 
@@ -83,7 +84,7 @@ static bool with_generator(LsTrainer *t, LsError *e)
                            .top_p = o->top_p >= 0 ? o->top_p : 1,
                            .seed = (uint64_t)o->seed};
     LsGenerator x;
-    bool ok = ls_generator_open(&x, &t->engine, &t->feed.loader, &t->place.alphabet, &how,
+    bool ok = ls_generator_open(&x, &t->u.engine, &t->u.feed.loader, &t->u.place.alphabet, &how,
                                 o->generate, e);
     if (ok)
         ok = o->serve_stdin ? ls_serve_prompts(&x, &serve, e) : generate(t, &x, e);
@@ -96,14 +97,14 @@ static bool infer(LsTrainer *t, LsError *e)
 {
     LsServeOptions serve = serving(t);
     void *room = NULL;
-    if (t->feed.train.classes.n == 0)
-        t->feed.train.classes = ls_notes_classes(t->p, &room);
-    serve.classes = t->feed.train.classes;
+    if (t->u.feed.train.classes.n == 0)
+        t->u.feed.train.classes = ls_notes_classes(t->p, &room);
+    serve.classes = t->u.feed.train.classes;
     const bool ok = t->o.predict    ? predict(t, e)
                     : t->o.generate ? with_generator(t, e)
-                                    : ls_serve(&t->engine, &t->feed.loader, &serve, e);
+                                    : ls_serve(&t->u.engine, &t->u.feed.loader, &serve, e);
     if (room != NULL)
-        t->feed.train.classes = (LsClassNames){0};
+        t->u.feed.train.classes = (LsClassNames){0};
     free(room);
     return ok;
 }

@@ -1,8 +1,10 @@
 /* runtime/trainer/pipelined_update.c -- the updates of a program for a pipeline: see
- * training_loop.h. */
+ * pipelined_update.h. */
 #include "runtime/pipeline/stage_ranks.h"
 #include "runtime/trainer/pipelined_update.h"
-#include "runtime/trainer/micro_batch.h"
+#include "runtime/update/micro_batch.h"
+#include "runtime/trainer/run_place.h"
+#include "runtime/update/update_loss.h"
 
 #include <stdlib.h>
 
@@ -30,7 +32,7 @@ static bool open_dumps(LsTrainer *t, LsError *e)
     for (uint32_t k = 0; k < t->p->pipeline.nstage; k++) {
         const LsStageRun *r = stage_here(t, k);
         if ((r != NULL || ls_is_first(t))
-            && !ls_dump_open(&t->reports.stage[k].dump, r != NULL ? &r->engine : &t->engine,
+            && !ls_dump_open(&t->reports.stage[k].dump, r != NULL ? &r->engine : &t->u.engine,
                              &t->p->pipeline.stage[k].plan[0].table, e))
             return false;
     }
@@ -55,7 +57,7 @@ static bool open_traces(LsTrainer *t, LsError *e)
         const int64_t updates = (LS_TRACE_RUNS + steps_of(s, 0) - 1) / steps_of(s, 0);
         for (uint32_t plan = 0; (r != NULL || ls_is_first(t)) && plan < s->nplan; plan++) {
             LsTrace *x = &t->reports.stage[k].trace[plan];
-            if (!ls_trace_open(x, r != NULL ? &r->engine : &t->engine, &s->plan[plan].table,
+            if (!ls_trace_open(x, r != NULL ? &r->engine : &t->u.engine, &s->plan[plan].table,
                                updates * steps_of(s, plan), e))
                 return false;
             x->lane = k;
@@ -66,8 +68,8 @@ static bool open_traces(LsTrainer *t, LsError *e)
 
 bool ls_pipelined_open(LsTrainer *t, LsError *e)
 {
-    if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->feed.loader, t->group.comm,
-                          t->threads, t->engine.run.pool, e))
+    if (!ls_pipeline_open(&t->pipeline, t->p, &t->u.memory, &t->u.feed.loader, t->group.comm,
+                          t->u.threads, t->u.engine.run.pool, e))
         return false;
     t->reports.stage = calloc(t->p->pipeline.nstage, sizeof *t->reports.stage);
     if (!t->reports.stage)
@@ -110,7 +112,7 @@ bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e)
 {
     LsDump *all = all_dumps(t, e);
     const bool ok =
-        all && ls_dump_write(all, t->p->pipeline.nstage, t->o.dump, &t->under_way.loss, 1, e);
+        all && ls_dump_write(all, t->p->pipeline.nstage, t->o.dump, &t->u.under_way.loss, 1, e);
     free(all);
     return ok;
 }
@@ -125,7 +127,7 @@ bool ls_pipelined_trace_write(const LsTrainer *t, LsError *e)
         for (uint32_t plan = 0; plan < t->p->pipeline.stage[k].nplan; plan++)
             all[n++] = t->reports.stage[k].trace[plan];
     const bool ok = (!t->o.trace || ls_trace_write(all, n, t->o.trace, e))
-                    && (!t->o.profile || ls_profile_write(all, n, t->o.profile, t->threads, e));
+                    && (!t->o.profile || ls_profile_write(all, n, t->o.profile, t->u.threads, e));
     free(all);
     return ok;
 }
@@ -152,13 +154,13 @@ bool ls_pipelined_gather_watched(LsTrainer *t, LsError *e)
 static void set_parts(LsTrainer *t, int64_t first)
 {
     LsPipeline *l = &t->pipeline;
-    for (l->nparts = 0; l->nparts < t->under_way.micro_batches; l->nparts++) {
+    for (l->nparts = 0; l->nparts < t->u.under_way.micro_batches; l->nparts++) {
         LsPartRun *part = &l->part[l->nparts];
         part->batch = first + l->nparts;
         const LsBatch b = {.number = part->batch,
-                           .valid = ls_batch_valid(&t->feed.pass, part->batch)};
-        ls_part_run(t, &b, l->nparts, l->nparts);
-        part->run = t->engine.run;
+                           .valid = ls_batch_valid(&t->u.feed.pass, part->batch)};
+        ls_part_run(&t->u, &b, l->nparts, l->nparts);
+        part->run = t->u.engine.run;
         part->run.valid = b.valid;
     }
 }
@@ -202,7 +204,7 @@ static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t plan, uint32
 static void take_check(LsTrainer *t)
 {
     int64_t earliest = INT64_MAX;
-    t->reports.check = t->reports.stage[t->pipeline.stage[0].number].check[0];
+    t->u.check = t->reports.stage[t->pipeline.stage[0].number].check[0];
     for (uint32_t k = 0; k < t->pipeline.n * LS_STAGE_PLANS; k++) {
         const uint32_t number = t->pipeline.stage[k / LS_STAGE_PLANS].number,
                        plan = LS_STAGE_PLANS - 1 - k % LS_STAGE_PLANS;
@@ -211,7 +213,7 @@ static void take_check(LsTrainer *t)
             const LsFound *f = inf ? &c->inf : &c->nan;
             if (f->there && time_of(t->p, number, plan, f->step) < earliest) {
                 earliest = time_of(t->p, number, plan, f->step);
-                t->reports.check = *c;
+                t->u.check = *c;
             }
         }
     }
@@ -221,10 +223,10 @@ static void take_check(LsTrainer *t)
 static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
 {
     for (int64_t k = first; k < end && t->pipeline.readers > 0; k++) {
-        if (ls_loader_at(&t->feed.loader, k, e) == NULL)
+        if (ls_loader_at(&t->u.feed.loader, k, e) == NULL)
             return false;
         for (int64_t reader = 0; reader < t->pipeline.readers; reader++)
-            ls_loader_done(&t->feed.loader, k);
+            ls_loader_done(&t->u.feed.loader, k);
     }
     return true;
 }
@@ -233,7 +235,7 @@ static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
 static bool hear_ranks(LsTrainer *t, LsError *e)
 {
     LsPipeline *l = &t->pipeline;
-    if (!ls_ranks_tell(&l->news, &t->memory, ls_rank_place(t), (int)*t->ending.signal, l->loss,
+    if (!ls_ranks_tell(&l->news, &t->u.memory, ls_rank_place(t), (int)*t->ending.signal, l->loss,
                        l->nparts, e))
         return false;
     t->ending.agreed = ls_packets_stop(&l->news);
@@ -242,18 +244,39 @@ static bool hear_ranks(LsTrainer *t, LsError *e)
 
 bool ls_pipelined_gather(LsTrainer *t, LsError *e)
 {
-    return ls_ranks_gather(t->group.comm, t->p, &t->memory, e);
+    return ls_ranks_gather(t->group.comm, t->p, &t->u.memory, e);
 }
 
-bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e)
+static bool run_update(LsTrainer *t, bool check, bool dump, LsError *e)
 {
-    const int64_t parts = ls_micro_batches(&t->p->division), first = t->place.cursor * parts;
+    const int64_t parts = ls_micro_batches(&t->p->division), first = t->u.place.cursor * parts;
     set_parts(t, first);
     set_hooks(t, check, dump);
     if (!ls_pipeline_update(&t->pipeline, e)
-        || !skip_parts(t, first + t->under_way.micro_batches, first + parts, e))
+        || !skip_parts(t, first + t->u.under_way.micro_batches, first + parts, e))
         return false;
     if (check)
         take_check(t);
     return t->group.comm == NULL || hear_ranks(t, e);
+}
+
+bool ls_pipelined_update(void *trainer, LsError *e)
+{
+    LsTrainer *t = trainer;
+    const LsPipeline *l = &t->pipeline;
+    if (!run_update(t, ls_part_watched(&t->u), t->reports.dumps && ls_is_last_update(t), e))
+        return false;
+    t->u.place.cursor++;
+    for (int64_t k = 0; k < l->nparts; k++) {
+        const LsInFlight f = {.update = t->u.place.update + 1,
+                              .epoch = t->u.place.epoch + 1,
+                              .batch = l->part[k].batch,
+                              .valid = l->part[k].run.valid,
+                              .lr = t->u.engine.run.lr,
+                              .apply = l->part[k].run.apply,
+                              .grad_norm = -1};
+        if (!ls_part_check(&t->u, &f, l->loss[k], e) || !ls_part_loss(&t->u, &f, l->loss[k], e))
+            return false;
+    }
+    return true;
 }

@@ -7,10 +7,8 @@
 /* Starts the stages of this process. Close in any case. */
 bool ls_pipelined_open(LsTrainer *t, LsError *e);
 void ls_pipelined_close(LsTrainer *t);
-/* Runs all parts of the update that have samples. Their losses are in t->pipeline.loss, by part.
- * check: look for values that are not finite; dump: copy the values of --dump from the last
- * part. */
-bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e);
+/* LsPartsBy.run of a pipeline. */
+bool ls_pipelined_update(void *trainer, LsError *e);
 /* With a rank for each stage: rank 0 gets the state of all. Every rank calls it at the same
  * time. */
 bool ls_pipelined_gather(LsTrainer *t, LsError *e);

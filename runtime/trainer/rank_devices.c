@@ -171,7 +171,7 @@ bool ls_ranks_join_devices(LsTrainer *t, LsError *e)
     t->group.base = t->group.comm;
     if (!t->group.direct)
         return true;
-    LsComm *c = t->p->accelerator.ranks->join(t->memory.device, t->group.base, e);
+    LsComm *c = t->p->accelerator.ranks->join(t->u.memory.device, t->group.base, e);
     t->group.comm = c != NULL ? c : t->group.comm;
     return c != NULL;
 }

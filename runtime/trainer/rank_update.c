@@ -1,10 +1,10 @@
 /* runtime/trainer/rank_update.c -- the part of an update that one of several ranks runs: see
- * training_loop.h. */
-#include "runtime/base/fnv64.h"
+ * rank_update.h. */
 #include "runtime/trainer/rank_update.h"
-#include "runtime/trainer/micro_batch.h"
+#include "runtime/update/micro_batch.h"
 #include "runtime/trainer/pipelined_update.h"
-#include "runtime/trainer/update_loss.h"
+#include "runtime/trainer/run_place.h"
+#include "runtime/update/update_loss.h"
 
 #include <string.h>
 
@@ -15,8 +15,8 @@ typedef struct PartInFlight { LsInFlight flight; int64_t j; } PartInFlight;
 static bool take_loss(LsTrainer *t, const PartInFlight *s, LsError *e)
 {
     LsLoss one;
-    if (!ls_engine_loss(&t->engine, s->flight.table, s->flight.slot, s->flight.valid, &one, e)
-        || !ls_part_check(t, &s->flight, one, e))
+    if (!ls_engine_loss(&t->u.engine, s->flight.table, s->flight.slot, s->flight.valid, &one, e)
+        || !ls_part_check(&t->u, &s->flight, one, e))
         return false;
     ls_exchange_note(&t->group.exchange, s->j, one);
     return true;
@@ -28,39 +28,40 @@ static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, P
                          LsError *e)
 {
     LsHook hook[LS_PART_HOOKS];
-    LsRun *run = &t->engine.run;
+    LsRun *run = &t->u.engine.run;
     const int64_t block = t->group.exchange.block, first = t->group.exchange.rank * block,
-                  left = t->under_way.micro_batches - first;
-    ls_engine_feed(&t->engine, &t->feed.loader, b);
-    ls_part_run(t, b, k, first + j);
+                  left = t->u.under_way.micro_batches - first;
+    ls_engine_feed(&t->u.engine, &t->u.feed.loader, b);
+    ls_part_run(&t->u, b, k, first + j);
     run->block = first;
     run->apart = t->group.exchange.r->sum_bytes / t->p->real_bytes;
     run->part = j;
     run->first = j == 0;
     run->apply = j + 1 == (left < block ? left : block);
-    const LsPhaseTable *table = ls_part_table(t, run->apply);
-    int n = ls_part_hooks(t, table, run->apply, hook);
-    if (run->apply && t->memory.device == NULL)
+    const LsPhaseTable *table = ls_part_table(&t->u, run->apply);
+    int n = ls_part_hooks(&t->u, table, run->apply, hook);
+    if (run->apply && t->u.memory.device == NULL)
         hook[n++] = ls_exchange_hook(&t->group.exchange);
-    *s = (PartInFlight){{t->place.update + 1, t->place.epoch + 1, b->number, table, b->valid,
-                         run->lr, t->engine.slot, run->apply, -1},
+    *s = (PartInFlight){{t->u.place.update + 1, t->u.place.epoch + 1, b->number, table, b->valid,
+                         run->lr, t->u.engine.slot, run->apply, -1},
                         j};
-    return ls_engine_run(&t->engine, table, hook, n, e) && ls_exchange_begin(&t->group.exchange, e)
-           && ls_engine_fed(&t->engine, e);
+    return ls_engine_run(&t->u.engine, table, hook, n, e)
+           && ls_exchange_begin(&t->group.exchange, e) && ls_engine_fed(&t->u.engine, e);
 }
 
 /* Runs this rank's parts of an update, of whose batches `first` is the first part. */
 static bool run_own_parts(LsTrainer *t, int64_t first, LsError *e)
 {
     PartInFlight started[LS_DEVICE_SLOTS];
-    const int ahead = t->o.check_numerics || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->engine);
+    const int ahead =
+        t->o.check_numerics || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->u.engine);
     int n = 0;
     for (int64_t j = 0; j < t->group.exchange.block; j++) {
-        const LsBatch *b = ls_loader_next(&t->feed.loader, e);
+        const LsBatch *b = ls_loader_next(&t->u.feed.loader, e);
         if (!b || (b->number >= 0 && !run_own_part(t, b, b->number - first, j, &started[n], e)))
             return false;
         n += b->number >= 0;
-        ls_loader_release(&t->feed.loader);
+        ls_loader_release(&t->u.feed.loader);
         if (n > ahead) {
             if (!take_loss(t, &started[0], e))
                 return false;
@@ -76,35 +77,36 @@ static bool run_own_parts(LsTrainer *t, int64_t first, LsError *e)
 /* Adds the losses of all ranks' parts, the first of which has that number. */
 static bool add_losses(LsTrainer *t, int64_t first, LsError *e)
 {
-    const LsRun *run = &t->engine.run;
+    const LsRun *run = &t->u.engine.run;
     int64_t number = first;
-    for (int64_t k = 0; k < t->under_way.micro_batches; k++, number++) {
-        while (ls_batch_valid(&t->feed.pass, number) == 0)
+    for (int64_t k = 0; k < t->u.under_way.micro_batches; k++, number++) {
+        while (ls_batch_valid(&t->u.feed.pass, number) == 0)
             number++;
-        const LsInFlight f = {t->place.update + 1,
-                              t->place.epoch + 1,
+        const LsInFlight f = {t->u.place.update + 1,
+                              t->u.place.epoch + 1,
                               number,
                               &t->p->phase.train,
-                              ls_batch_valid(&t->feed.pass, number),
+                              ls_batch_valid(&t->u.feed.pass, number),
                               run->lr,
-                              t->engine.slot,
-                              k + 1 == t->under_way.micro_batches,
+                              t->u.engine.slot,
+                              k + 1 == t->u.under_way.micro_batches,
                               -1};
-        if (!ls_part_loss(t, &f, ls_exchange_loss(&t->group.exchange, k), e))
+        if (!ls_part_loss(&t->u, &f, ls_exchange_loss(&t->group.exchange, k), e))
             return false;
     }
     return true;
 }
 
-bool ls_rank_block(LsTrainer *t, LsError *e)
+bool ls_rank_block(void *trainer, LsError *e)
 {
-    const int64_t first = t->place.cursor * ls_micro_batches(&t->p->division);
-    ls_exchange_start(&t->group.exchange, t->under_way.micro_batches);
+    LsTrainer *t = trainer;
+    const int64_t first = t->u.place.cursor * ls_micro_batches(&t->p->division);
+    ls_exchange_start(&t->group.exchange, t->u.under_way.micro_batches);
     if (!run_own_parts(t, first, e)
         || !ls_exchange_finish(&t->group.exchange, ls_rank_place(t), (int)*t->ending.signal, e))
         return false;
     t->ending.agreed = ls_exchange_stop(&t->group.exchange);
-    t->place.cursor += ls_batches_per_update(t);
+    t->u.place.cursor += ls_batches_per_update(t->p);
     return add_losses(t, first, e);
 }
 
@@ -113,9 +115,9 @@ bool ls_rank_compare(LsTrainer *t, bool start, LsError *e)
     const int64_t every = t->o.compare_replicas;
     if (t->group.exchange.r == NULL || t->group.comm == NULL || every == 0)
         return true;
-    const bool due = start || t->place.update % every == 0 || t->place.update == t->updates
+    const bool due = start || t->u.place.update % every == 0 || t->u.place.update == t->u.updates
                      || t->ending.early;
-    return !due || ls_exchange_compare(&t->group.exchange, t->place.update, start, e);
+    return !due || ls_exchange_compare(&t->group.exchange, t->u.place.update, start, e);
 }
 
 bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e)

@@ -4,8 +4,8 @@
 
 #include "runtime/trainer/trainer_state.h"
 
-/* This rank's block of the update under way, and the exchange. */
-bool ls_rank_block(LsTrainer *t, LsError *e);
+/* LsPartsBy.run of a rank: its block of the update under way, and the exchange. */
+bool ls_rank_block(void *trainer, LsError *e);
 /* Compares what all ranks have alike, if it is time for that after an update, or at the start of a
  * run. */
 bool ls_rank_compare(LsTrainer *t, bool start, LsError *e);

@@ -46,7 +46,7 @@ static bool save_somewhere(LsTrainer *t, const char *word, LsError *e)
                         word)
                    >= LS_PATH)
             continue;
-        if (ls_checkpoint_save(&t->memory, &t->place, t->saves.saver.path, &one))
+        if (ls_checkpoint_save(&t->u.memory, &t->u.place, t->saves.saver.path, &one))
             return true;
         if (e->code == LS_EXIT_DONE)
             *e = one;
@@ -68,14 +68,14 @@ bool ls_end_interrupted(LsTrainer *t, LsError *e)
     if (!t->saves.saver.folder && !ls_train_by_first(t, save_interrupted, e))
         return false;
     fprintf(stderr, "interrupted after step %" PRId64 "; continue with --resume=%s\n",
-            t->place.update, t->saves.saver.path);
+            t->u.place.update, t->saves.saver.path);
     return true;
 }
 
 void ls_rescue_unwritten(LsTrainer *t)
 {
     LsError e = {0};
-    if (t->saves.saver.folder && t->saves.last == t->place.update
+    if (t->saves.saver.folder && t->saves.last == t->u.place.update
         && access(t->saves.saver.path, R_OK) == 0)
         fprintf(stderr,
                 "note: %s has the trained state: --resume=%s with --export=FILE writes the model\n",
@@ -85,10 +85,10 @@ void ls_rescue_unwritten(LsTrainer *t)
                 "note: the state after step %" PRId64
                 " is now in %s: --resume=%s continues, and --export=FILE with it writes the "
                 "model\n",
-                t->place.update, t->saves.saver.path, t->saves.saver.path);
+                t->u.place.update, t->saves.saver.path, t->saves.saver.path);
     else
         fprintf(stderr,
                 "note: the state after step %" PRId64
                 " could be written nowhere, and is lost: %s\n",
-                t->place.update, e.text);
+                t->u.place.update, e.text);
 }

@@ -31,7 +31,7 @@ static bool write_times(const LsTrainer *t, LsError *e)
     return (!o->trace || ls_trace_write(&t->reports.trace, 1, o->trace, e))
            && (!o->profile
                || ls_profile_write(&t->reports.trace, 1, o->profile,
-                                   t->memory.device ? 0 : t->threads, e));
+                                   t->u.memory.device ? 0 : t->u.threads, e));
 }
 
 /* Keeps the first error. */
@@ -44,10 +44,10 @@ static bool keep(LsError *e, const LsError *one)
 
 static bool write_dump(LsTrainer *t, LsError *e)
 {
-    const int64_t n = t->members.n > 0 ? t->members.n : 1;
-    const double *losses = t->members.n == 0 ? &t->under_way.loss
-                           : t->o.eval       ? t->members.val_loss
-                                             : t->members.loss;
+    const int64_t n = t->u.members.n > 0 ? t->u.members.n : 1;
+    const double *losses = t->u.members.n == 0 ? &t->u.under_way.loss
+                           : t->o.eval       ? t->u.members.val_loss
+                                             : t->u.members.loss;
     return ls_is_pipelined(t) ? ls_pipelined_dump_write(t, e)
                               : ls_dump_write(&t->reports.dump, 1, t->o.dump, losses, n, e);
 }
@@ -57,30 +57,30 @@ static bool take_best(LsTrainer *t, LsError *e)
 {
     LsSaver *s = &t->saves.saver;
     LsPlace at = {0};
-    if (t->place.habits.best.update == 0)
+    if (t->u.place.habits.best.update == 0)
         return ls_fail(e, LS_EXIT_FAIL,
                        "--export-best: no evaluation had a %s, so no model is the best",
                        t->o.keep_best);
-    if (!ls_checkpoint_load(&t->memory, &at, ls_saver_best(s, s->path), e))
+    if (!ls_checkpoint_load(&t->u.memory, &at, ls_saver_best(s, s->path), e))
         return false;
     ls_privacy_free(&at.ledger);
     printf("exporting the model of step %" PRId64 ", with the best %s\n", at.update,
-           t->place.habits.best.metric);
+           t->u.place.habits.best.metric);
     return true;
 }
 
 static void export_model(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    const LsDataset *d = t->feed.train.p != NULL ? &t->feed.train : &t->feed.val;
-    const int64_t steps = o->export_best ? t->place.habits.best.update : t->place.update;
+    const LsDataset *d = t->u.feed.train.p != NULL ? &t->u.feed.train : &t->val;
+    const int64_t steps = o->export_best ? t->u.place.habits.best.update : t->u.place.update;
     LsNotes notes = {0};
     LsFront front = {0};
     if ((!o->export_notes || ls_notes_make(&notes, t->p, steps, d, e))
         && (!o->export_scaling || ls_front_make(&front, t->p, d, e))) {
         const LsExportForm form = {o->export_type, o->export_external,
                                    o->export_scaling ? &front : NULL, notes.bytes, notes.n};
-        ls_export(&t->memory, o->export_member, &t->place.alphabet, &form, o->export_to, e);
+        ls_export(&t->u.memory, o->export_member, &t->u.place.alphabet, &form, o->export_to, e);
     }
     ls_notes_free(&notes);
     ls_front_free(&front);
@@ -95,9 +95,9 @@ static void write_models(LsTrainer *t, LsError *model, LsError *adapter, LsError
     if (o->export_to)
         export_model(t, model);
     if (o->export_adapter)
-        ls_export_adapter(&t->memory, o->export_member, o->export_adapter, adapter);
+        ls_export_adapter(&t->u.memory, o->export_member, o->export_adapter, adapter);
     if (o->save_weights)
-        ls_save_weights(&t->memory, o->export_member,
+        ls_save_weights(&t->u.memory, o->export_member,
                         o->weights_of != NULL && strcmp(o->weights_of, "trained") == 0,
                         o->save_weights, weights);
 }
@@ -107,7 +107,7 @@ static void write_models(LsTrainer *t, LsError *model, LsError *adapter, LsError
 bool ls_write_results(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    const bool whole = o->eval || t->place.update == t->updates, dumps = o->dump && whole;
+    const bool whole = o->eval || t->u.place.update == t->u.updates, dumps = o->dump && whole;
     LsError dump = {0}, times = {0}, model = {0}, grid = {0}, adapter = {0},
             weights = {0}, table = {0};
     if (o->dump && !whole)
@@ -122,7 +122,7 @@ bool ls_write_results(LsTrainer *t, LsError *e)
         write_dump(t, &dump);
     write_times(t, &times);
     if (o->image_grid)
-        ls_grid_write(&t->engine, &t->feed.loader, t->feed.val.p ? &t->feed.val : &t->feed.train,
+        ls_grid_write(&t->u.engine, &t->u.feed.loader, t->val.p ? &t->val : &t->u.feed.train,
                       o->image_grid, &grid);
     if (o->export_best)         /* the rest is of the last model */
         write_models(t, &model, &adapter, &weights);

@@ -7,7 +7,7 @@
 #include "runtime/ls_unpack.h"
 #include "runtime/trainer/export_values.h"
 #include "runtime/trainer/member_view.h"
-#include "runtime/trainer/safetensors_out.h"
+#include "runtime/checkpoint/safetensors_out.h"
 
 #include <inttypes.h>
 #include <string.h>

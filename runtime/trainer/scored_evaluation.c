@@ -3,15 +3,15 @@
 
 static const LsDataset *data_of(const LsTrainer *t)
 {
-    return t->feed.val.p != NULL ? &t->feed.val : &t->feed.train;
+    return t->val.p != NULL ? &t->val : &t->u.feed.train;
 }
 
 bool ls_scored_open(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    if (o->infers != NULL || (t->feed.val.p == NULL && !o->eval))
+    if (o->infers != NULL || (t->val.p == NULL && !o->eval))
         return true;
-    if (!ls_metrics_open(&t->reports.metrics, &t->engine, o->metrics, o->confusion != NULL,
+    if (!ls_metrics_open(&t->reports.metrics, &t->u.engine, o->metrics, o->confusion != NULL,
                          o->eval, data_of(t), e))
         return false;
     return !o->by_class || (t->reports.metrics.chosen & LS_METRIC_PER_CLASS)
@@ -23,6 +23,14 @@ bool ls_scored_open(LsTrainer *t, LsError *e)
 static void add(void *to, const char *name, double value, bool higher)
 {
     ls_score_add(to, name, value, higher);
+}
+
+static void show(void *bar, int64_t done, int64_t of, double loss)
+{
+    const LsProgressAt at = {
+        .what = "evaluation", .done = done, .of = of, .left = of - done, .loss = loss};
+    if (bar != NULL)
+        ls_progress_show(bar, &at);
 }
 
 bool ls_scored_evaluation(LsTrainer *t, const LsHook *extra, int nextra, LsProgress *bar,
@@ -37,8 +45,8 @@ bool ls_scored_evaluation(LsTrainer *t, const LsHook *extra, int nextra, LsProgr
     ls_metrics_begin(m);
     if (ls_metrics_look(m))
         hook[n++] = ls_metrics_hook(m);
-    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members, data_of(t), hook, n,
-                     t->ending.signal, bar, s, e))
+    const LsOnlooker by = {hook, n, t->ending.signal, show, bar};
+    if (!ls_evaluate(&t->u, data_of(t), &by, s, e))
         return false;
     ls_metrics_each(m, s->loss, s, add);
     return true;

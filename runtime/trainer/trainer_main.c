@@ -43,19 +43,19 @@ static void be_silent(LsTrainer *t)
 static bool feed_part(void *trainer, int64_t k, LsError *e)
 {
     LsTrainer *t = trainer;
-    LsRun *run = &t->engine.run;
+    LsRun *run = &t->u.engine.run;
     if (k == 0)
-        ls_loader_begin(&t->feed.loader, &t->feed.pass);
+        ls_loader_begin(&t->u.feed.loader, &t->u.feed.pass);
     else
-        ls_loader_release(&t->feed.loader);
-    const LsBatch *b = ls_loader_next(&t->feed.loader, e);
+        ls_loader_release(&t->u.feed.loader);
+    const LsBatch *b = ls_loader_next(&t->u.feed.loader, e);
     if (!b)
         return false;
-    ls_engine_feed(&t->engine, &t->feed.loader, b);
+    ls_engine_feed(&t->u.engine, &t->u.feed.loader, b);
     run->slice = run->part = k;
     run->first = k == 0;
-    run->apply = k == t->feed.pass.end - t->feed.pass.first - 1;
-    return ls_engine_fed(&t->engine, e);
+    run->apply = k == t->u.feed.pass.end - t->u.feed.pass.first - 1;
+    return ls_engine_fed(&t->u.engine, e);
 }
 
 /* Checks the gradients of the first batch. */
@@ -63,13 +63,13 @@ static bool check_gradients(LsTrainer *t, LsError *e)
 {
     LsGradCheck c = {0};
     LsGradParts parts = {0, feed_part, t};
-    t->feed.pass.first = t->place.cursor * ls_micro_batches(&t->p->division);
+    t->u.feed.pass.first = t->u.place.cursor * ls_micro_batches(&t->p->division);
     while (parts.n < ls_micro_batches(&t->p->division)
-           && ls_batch_valid(&t->feed.pass, t->feed.pass.first + parts.n) > 0)
+           && ls_batch_valid(&t->u.feed.pass, t->u.feed.pass.first + parts.n) > 0)
         parts.n++;
-    t->feed.pass.end = t->feed.pass.first + parts.n;
+    t->u.feed.pass.end = t->u.feed.pass.first + parts.n;
     bool ok = feed_part(t, 0, e)
-              && ls_gradcheck_run(&c, &t->engine, &parts, t->o.check_gradients,
+              && ls_gradcheck_run(&c, &t->u.engine, &parts, t->o.check_gradients,
                                   &t->reports.progress, t->ending.signal, e);
     t->ending.agreed = (int)*t->ending.signal;
     t->ending.interrupted = t->ending.agreed != 0;
@@ -80,7 +80,7 @@ static bool check_gradients(LsTrainer *t, LsError *e)
         ok = ls_gradcheck_tell(&c, stdout, e);
     }
     ls_gradcheck_close(&c);
-    ls_loader_release(&t->feed.loader);
+    ls_loader_release(&t->u.feed.loader);
     return ok;
 }
 
@@ -88,8 +88,8 @@ static void print_guarantee(const LsTrainer *t)
 {
     char text[LS_PRIVACY_WHY];
     printf("%s after %" PRId64 " updates\n",
-           ls_privacy_bound_text(ls_private_bound(t->p, &t->place), t->p->privacy.delta, text),
-           t->place.update);
+           ls_privacy_bound_text(ls_private_bound(t->p, &t->u.place), t->p->privacy.delta, text),
+           t->u.place.update);
 }
 
 static bool run(LsTrainer *t, LsError *e)
@@ -101,7 +101,7 @@ static bool run(LsTrainer *t, LsError *e)
     if (t->o.infers)
         return ls_infer(t, e);
     if (t->o.eval) {
-        printf("epoch %" PRId64 "  step %" PRId64, t->place.epoch, t->place.update);
+        printf("epoch %" PRId64 "  step %" PRId64, t->u.place.epoch, t->u.place.update);
         ls_interrupt_allow(false, 0);
         bool ok = ls_train_evaluate(t, e);
         ls_interrupt_forbid();
@@ -123,7 +123,7 @@ static bool run(LsTrainer *t, LsError *e)
         print_guarantee(t);
     if (t->ending.early && ls_is_first(t))
         ls_validation_tell(t);
-    t->ending.interrupted = t->place.update < t->updates && !t->ending.early;
+    t->ending.interrupted = t->u.place.update < t->u.updates && !t->ending.early;
     if (t->ending.interrupted && !ls_end_interrupted(t, e))
         return false;
     return (!ls_has_stage_ranks(t) || ls_pipelined_gather_watched(t, e))

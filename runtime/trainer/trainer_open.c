@@ -5,12 +5,14 @@
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/export_scaling.h"
 #include "runtime/trainer/init_from.h"
+#include "runtime/trainer/member_settings.h"
 #include "runtime/trainer/rank_devices.h"
 #include "runtime/trainer/scored_evaluation.h"
-#include "runtime/trainer/short_batch.h"
-#include "runtime/trainer/micro_batch.h"
+#include "runtime/update/short_batch.h"
+#include "runtime/trainer/run_place.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/update_watch.h"
 #include "runtime/trainer/validation.h"
 
 #include <inttypes.h>
@@ -57,18 +59,18 @@ static bool open_data(LsTrainer *t, LsError *e)
 {
     LsDataOptions d = data_options(t, t->o.data);
     const int64_t limit = ls_validation_limit(t);
-    if (t->o.data && !ls_dataset_open(&t->feed.train, t->p, &d, e))
+    if (t->o.data && !ls_dataset_open(&t->u.feed.train, t->p, &d, e))
         return false;
-    t->feed.train.limit = t->o.eval ? limit : t->o.limit_batches;
+    t->u.feed.train.limit = t->o.eval ? limit : t->o.limit_batches;
     if (t->o.eval && !t->o.val && !t->o.val_split)
-        return ls_short_batch_evaluates(t->p, &t->feed.train, e);
+        return ls_short_batch_evaluates(t->p, &t->u.feed.train, e);
     if (!t->o.val)
         return true;
     d = data_options(t, t->o.val);
-    if (!ls_dataset_open(&t->feed.val, t->p, &d, e))
+    if (!ls_dataset_open(&t->val, t->p, &d, e))
         return false;
-    t->feed.val.limit = limit;
-    return ls_short_batch_evaluates(t->p, &t->feed.val, e);
+    t->val.limit = limit;
+    return ls_short_batch_evaluates(t->p, &t->val, e);
 }
 
 static bool has_stream(const LsDataset *d)
@@ -83,26 +85,26 @@ static bool has_stream(const LsDataset *d)
 static bool takes_options(const LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    if (o->stride > 0 && !has_stream(&t->feed.train) && !has_stream(&t->feed.val))
+    if (o->stride > 0 && !has_stream(&t->u.feed.train) && !has_stream(&t->val))
         return ls_fail(e, LS_EXIT_USAGE, "--stride: the data are no stream of tokens");
-    if (o->pack && t->feed.train.rows.rows == 0 && t->feed.val.rows.rows == 0)
+    if (o->pack && t->u.feed.train.rows.rows == 0 && t->val.rows.rows == 0)
         return ls_fail(e, LS_EXIT_USAGE, "--pack: the data are no JSON lines of tokens");
-    if (o->random_windows && t->feed.train.moves == 0)
+    if (o->random_windows && t->u.feed.train.moves == 0)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--random-windows: the data are no stream of tokens, or its windows cannot "
                        "be moved");
     if (o->export_scaling
-        && !ls_front_check(t->feed.train.p != NULL ? &t->feed.train : &t->feed.val, e))
+        && !ls_front_check(t->u.feed.train.p != NULL ? &t->u.feed.train : &t->val, e))
         return false;
     const char *name = o->scale ? "scale" : o->mean ? "mean" : o->std ? "std" : NULL;
-    return !name || o->serve_stdin || t->feed.train.scaled || t->feed.val.scaled
+    return !name || o->serve_stdin || t->u.feed.train.scaled || t->val.scaled
            || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
 }
 
 /* Parameters are reals in any case, so that a run may go on in another type: with other bits. */
 static void compare_precision(const LsTrainer *t, const char *from)
 {
-    const char *own = ls_checkpoint_precision(t->p), *was = t->place.precision;
+    const char *own = ls_checkpoint_precision(t->p), *was = t->u.place.precision;
     if (was[0] != '\0' && strcmp(was, own) != 0)
         fprintf(stderr,
                 "note: %s was written by a program that computes in %s; this one computes in %s\n",
@@ -126,7 +128,7 @@ static bool clear_folder(LsTrainer *t, LsError *e)
     bool ok = true;
     s->count = t->saves.listed;
     if (saves(t) && (from == NULL || strcmp(from, "auto") != 0))
-        ok = ls_saver_is_free(s, from, t->place.update, t->o.overwrite, e);
+        ok = ls_saver_is_free(s, from, t->u.place.update, t->o.overwrite, e);
     s->count = count;
     return ok;
 }
@@ -145,26 +147,27 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
         return true;
     }
     if (strcmp(from, "auto") == 0) {
-        if (!ls_saver_load(s, &t->memory, &t->place, resumed, e))
+        if (!ls_saver_load(s, &t->u.memory, &t->u.place, resumed, e))
             return false;
         from = s->path;
     } else {
-        *resumed = ls_checkpoint_load(&t->memory, &t->place, from, e);
+        *resumed = ls_checkpoint_load(&t->u.memory, &t->u.place, from, e);
         if (!*resumed)
             return false;
     }
-    if (*resumed && t->o.infers == NULL && t->o.seed_given && t->place.seed != (uint64_t)t->o.seed)
+    if (*resumed && t->o.infers == NULL && t->o.seed_given
+        && t->u.place.seed != (uint64_t)t->o.seed)
         return ls_fail(e, LS_EXIT_USAGE, "--seed=%" PRId64 ", but %s was made with seed %" PRIu64,
-                       t->o.seed, from, t->place.seed);
-    if (*resumed && !t->o.eval && !ls_private_continues(t->p, &t->place, from, e))
+                       t->o.seed, from, t->u.place.seed);
+    if (*resumed && !t->o.eval && !ls_private_continues(t->p, &t->u.place, from, e))
         return false;
     t->saves.listed = s->count;
-    while (s->count > 0 && s->update[s->count - 1] > t->place.update)
+    while (s->count > 0 && s->update[s->count - 1] > t->u.place.update)
         s->count--;             /* later checkpoints are overwritten in time, but not deleted as
                                  * old */
     if (*resumed) {
         fprintf(stderr, "continuing from %s: step %" PRId64 ", epoch %" PRId64 "\n", from,
-                t->place.update, t->place.epoch + 1);
+                t->u.place.update, t->u.place.epoch + 1);
         compare_precision(t, from);
     } else {
         fprintf(stderr, "note: no checkpoint in %s; starting anew\n", s->folder);
@@ -176,14 +179,14 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
  * the training text, else from the text to evaluate on. */
 static bool number_texts(LsTrainer *t, LsError *e)
 {
-    LsAlphabet *of = &t->place.alphabet, model;
+    LsAlphabet *of = &t->u.place.alphabet, model;
     ls_alphabet_of_onnx(&model, t->p->file.onnx, t->p->file.bytes);
     if (ls_alphabet_count(of) > 0 && ls_alphabet_count(&model) > 0 && !ls_alphabet_same(of, &model))
         return ls_fail(e, LS_EXIT_DATA, "the checkpoint has %d characters, and the model was "
                        "trained on %d others", ls_alphabet_count(of), ls_alphabet_count(&model));
     if (ls_alphabet_count(of) == 0)
         *of = model;
-    LsDataset *const text[] = {&t->feed.train, &t->feed.val};
+    LsDataset *const text[] = {&t->u.feed.train, &t->val};
     for (int k = 0; k < 2; k++) {
         if (!text[k]->p || ls_alphabet_count(&text[k]->characters) == 0)
             continue;
@@ -198,12 +201,12 @@ static bool number_texts(LsTrainer *t, LsError *e)
  * those to evaluate on. */
 static bool settle_facts(LsTrainer *t, LsError *e)
 {
-    LsDataset *const data[] = {&t->feed.train, &t->feed.val};
+    LsDataset *const data[] = {&t->u.feed.train, &t->val};
     for (int k = 0; k < 2; k++)
-        if (data[k]->p && t->place.facts == NULL && !ls_facts_of(data[k], &t->place.facts, e))
+        if (data[k]->p && t->u.place.facts == NULL && !ls_facts_of(data[k], &t->u.place.facts, e))
             return false;
     for (int k = 0; k < 2; k++)
-        if (data[k]->p && !ls_facts_apply(data[k], t->place.facts, e))
+        if (data[k]->p && !ls_facts_apply(data[k], t->u.place.facts, e))
             return false;
     return true;
 }
@@ -216,15 +219,15 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     if (o->log && !ls_log_open(&t->reports.log, o->log, resumed, t->p, e))
         return false;
     if (o->tensorboard
-        && !ls_events_open(&t->reports.events, o->tensorboard, t->place.update + !o->eval, e))
+        && !ls_events_open(&t->reports.events, o->tensorboard, t->u.place.update + !o->eval, e))
         return false;
     if ((o->trace || o->profile) && !ls_is_pipelined(t)
-        && !ls_trace_open(&t->reports.trace, &t->engine, phase, LS_TRACE_RUNS, e))
+        && !ls_trace_open(&t->reports.trace, &t->u.engine, phase, LS_TRACE_RUNS, e))
         return false;
     if (o->dump && ls_is_pipelined(t) && !ls_pipelined_dump_fits(t, e))
         return false;
     if (o->dump && !ls_is_pipelined(t)
-        && (!ls_dump_open(&t->reports.dump, &t->engine, dumped, e)
+        && (!ls_dump_open(&t->reports.dump, &t->u.engine, dumped, e)
             || !ls_dump_fits(&t->reports.dump, 1, o->dump, e)))
         return false;
     if (o->dump && !o->eval && t->p->napplied > 0)
@@ -233,7 +236,7 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     if (o->dump && !o->eval && ls_is_private(t->p))
         fprintf(stderr, "note: no guarantee covers the values of single samples in %s\n", o->dump);
     if (o->measure)
-        ls_measure_start(&t->reports.measure, &t->engine, phase);
+        ls_measure_start(&t->reports.measure, &t->u.engine, phase);
     ls_progress_open(&t->reports.progress, o->progress, ls_memory_total(t->p, t->group.count),
                      t->p->bytes.budget);
     return true;
@@ -242,7 +245,7 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
 /* Pictures that are larger or smaller than the program's need a rule to train on. */
 static bool sizes_fit(const LsTrainer *t, LsError *e)
 {
-    const LsDataset *d = &t->feed.train;
+    const LsDataset *d = &t->u.feed.train;
     for (uint32_t k = 0; k < t->p->ninput && !t->o.augment; k++) {
         const LsSource *s = &d->source[k];
         const LsTensor *in = &t->p->input[k].t;
@@ -261,14 +264,14 @@ static bool sizes_fit(const LsTrainer *t, LsError *e)
 static bool open_augmenter(LsTrainer *t, int workers, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    LsAugmenter *a = &t->feed.augmenter;
+    LsAugmenter *a = &t->augmenter;
     if (o->eval)
         return true;
     if (!sizes_fit(t, e))
         return false;
     if (o->augment == NULL && !o->random_windows)
         return true;
-    if (!ls_augmenter_open(a, o->augment ? &o->augments : NULL, &t->feed.train, t->place.seed,
+    if (!ls_augmenter_open(a, o->augment ? &o->augments : NULL, &t->u.feed.train, t->u.place.seed,
                            workers > 0 ? workers : ls_ring_slots(t->p), e))
         return false;
     const char *stays = ls_augmenter_leaves(a);
@@ -280,32 +283,20 @@ static bool open_augmenter(LsTrainer *t, int workers, LsError *e)
     return true;
 }
 
-/* Opens the loader; its ring is the source of copies to a device. */
-static bool open_loader(LsTrainer *t, int workers, LsError *e)
-{
-    LsDevice *d = t->memory.device;
-    if (!ls_loader_open(&t->feed.loader, t->p, workers, e))
-        return false;
-    t->feed.pinned = d != NULL;
-    if (t->feed.pinned)
-        d->kind->pin(d, t->feed.loader.memory, ls_ring_bytes(t->p));
-    return true;
-}
-
 /* With a device, the host's cores are free for loading batches. */
 static int default_workers(const LsTrainer *t)
 {
     int most = t->p->accelerator.kind != NULL ? LS_RING : 2;
-    return t->threads <= 2 ? 1 : t->threads < most ? t->threads : most;
+    return t->u.threads <= 2 ? 1 : t->u.threads < most ? t->u.threads : most;
 }
 
 static bool open_pool(LsTrainer *t, LsError *e)
 {
     /* With a device, threads are for the sums over ranks that the host adds up. */
-    const bool idle = t->memory.device != NULL && (t->group.comm == NULL || t->group.direct);
-    t->engine.run.pool = ls_pool_create(idle ? 1 : t->threads);
-    return t->engine.run.pool ? true
-                              : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
+    const bool idle = t->u.memory.device != NULL && (t->group.comm == NULL || t->group.direct);
+    t->u.engine.run.pool = ls_pool_create(idle ? 1 : t->u.threads);
+    return t->u.engine.run.pool ? true
+                              : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->u.threads);
 }
 
 static char *sums_in_window(const LsTrainer *t)
@@ -320,7 +311,7 @@ static bool open_ranks(LsTrainer *t, LsError *e)
     const LsBucketing how = {t->o.bucket, t->o.late_exchange};
     return t->group.count == 0
            || (ls_ranks_join_devices(t, e)
-               && ls_exchange_open(&t->group.exchange, &t->engine, &t->memory, t->group.base,
+               && ls_exchange_open(&t->group.exchange, &t->u.engine, &t->u.memory, t->group.base,
                                    t->group.direct ? t->group.comm : NULL,
                                    t->group.direct ? NULL : t->group.window, how, e));
 }
@@ -329,41 +320,43 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     bool resumed;
-    t->told.notes = stderr;
+    t->u.notes = stderr;
+    t->u.p = t->p;
     t->told.tokens = ls_tokens_of_sample(t->p);
-    t->place.keeps_frozen = o->save_frozen;
-    t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
+    t->u.place.keeps_frozen = o->save_frozen;
+    t->u.threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
-    t->place.seed = (uint64_t)o->seed;
+    t->u.place.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, t->p, e) || !open_data(t, e) || !takes_options(t, e)
         || !ls_ranks_choose_devices(t, e)
-        || !ls_memory_open_with(&t->memory, t->p, t->group.count, sums_in_window(t),
+        || !ls_memory_open_with(&t->u.memory, t->p, t->group.count, sums_in_window(t),
                                 ls_has_stage_ranks(t) ? t->group.comm->rank : -1, e))
         return false;
-    if (t->memory.device != NULL)
-        t->memory.device->tune = o->tune;
-    if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
+    if (t->u.memory.device != NULL)
+        t->u.memory.device->tune = o->tune;
+    if (!ls_engine_open(&t->u.engine, t->p, &t->u.memory, e) || !open_ranks(t, e)
         || (o->save && !ls_saver_open(&t->saves.saver, o->save, o->keep_last, saves(t), e))
-        || (o->init_from
-            && !ls_init_from(&t->memory, o->init_from, o->init_strict, stderr, e))
+        || (o->init_from && !ls_init_from(&t->u.memory, o->init_from, o->init_strict, stderr, e))
         || !resume(t, &resumed, e) || !number_texts(t, e) || !settle_facts(t, e)
         || !ls_validation_open(t, resumed, e) || !ls_scored_open(t, e)
-        || !open_augmenter(t, workers, e) || !open_loader(t, workers, e) || !open_pool(t, e)
-        || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
+        || !open_augmenter(t, workers, e) || !ls_training_open_loader(&t->u, workers, e)
+        || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e)
-        || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
+        || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(&t->u, e)))
         || (t->group.exchange.r != NULL
             && !ls_exchange_agree(&t->group.exchange, ls_rank_place(t), e)))
         return false;
-    if (!ls_member_state_open(&t->members, t->p, o, t->place.seed, e)
-        || (!resumed && !ls_member_weights(&t->memory, o, e)))
+    if (!ls_member_state_open(&t->u.members, t->p, o->lr, t->u.place.seed, e)
+        || !ls_member_settings(&t->u.members, o, e)
+        || (!resumed && !ls_member_weights(&t->u.memory, o, e)))
         return false;
-    t->engine.run.seed = t->place.seed;
-    t->engine.seeds = t->p->ensemble.same_draws ? NULL : t->members.seeds;
-    t->engine.rates = t->members.rates;
-    t->reports.log.losses = t->members.loss;
-    t->reports.log.nlosses = t->members.n;
-    memcpy(t->engine.run.noise, t->privacy.noise.word, sizeof t->engine.run.noise);
+    ls_update_watch(t);
+    t->u.engine.run.seed = t->u.place.seed;
+    t->u.engine.seeds = t->p->ensemble.same_draws ? NULL : t->u.members.seeds;
+    t->u.engine.rates = t->u.members.rates;
+    t->reports.log.losses = t->u.members.loss;
+    t->reports.log.nlosses = t->u.members.n;
+    memcpy(t->u.engine.run.noise, t->u.privacy.noise.word, sizeof t->u.engine.run.noise);
     return clear_folder(t, e);
 }
 
@@ -385,23 +378,15 @@ void ls_trainer_close(LsTrainer *t, LsError *e)
     ls_progress_clear(&t->reports.progress);
     ls_log_close(&t->reports.log, t->o.log, e);
     ls_events_close(&t->reports.events, e);
-    if (t->feed.pinned)
-        t->memory.device->kind->unpin(t->memory.device, t->feed.loader.memory);
     ls_pipelined_close(t);
-    ls_loader_close(&t->feed.loader);
-    ls_member_state_close(&t->members);
-    if (t->engine.run.pool)
-        ls_pool_destroy(t->engine.run.pool);
+    ls_training_stop(&t->u, true);
     leave_ranks(t, e);
     ls_exchange_close(&t->group.exchange);
-    ls_engine_close(&t->engine);
     ls_dump_close(&t->reports.dump);
     ls_metrics_close(&t->reports.metrics);
     ls_trace_close(&t->reports.trace);
-    ls_augmenter_close(&t->feed.augmenter);
-    ls_dataset_close(&t->feed.train);
-    ls_dataset_close(&t->feed.val);
-    ls_memory_close(&t->memory);
-    ls_place_free(&t->place);
+    ls_augmenter_close(&t->augmenter);
+    ls_training_close(&t->u);
+    ls_dataset_close(&t->val);
     ls_saver_close(&t->saves.saver);
 }

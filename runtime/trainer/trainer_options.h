@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { LS_MAX_SKIPPED = 100, LS_COMPARE_REPLICAS = 100 };
+enum { LS_COMPARE_REPLICAS = 100 };
 
 typedef struct LsTrainerOptions {
     const char *data, *val, *label_from, *scale, *mean, *std, *raw;
@@ -34,7 +34,7 @@ typedef struct LsTrainerOptions {
     int64_t export_member;      /* -1: none */
     int64_t noise_seed;         /* -1: a secret */
     int64_t check_clip;         /* -1: not given */
-    int64_t max_skipped;        /* updates in a row; 0: LS_MAX_SKIPPED */
+    int64_t max_skipped;        /* updates in a row; 0: not given */
     int64_t threads;            /* 0: all */
     int64_t ranks, rank;        /* 0, -1: not given */
     const char *comm, *peers, *token_file;

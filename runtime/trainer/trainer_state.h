@@ -4,65 +4,25 @@
 
 #include "runtime/metrics/metrics.h"
 #include "runtime/ranks/rank_exchange.h"
-#include "runtime/watch/value_checks.h"
+#include "runtime/watch/arena_measure.h"
 #include "runtime/pipeline/stage_threads.h"
 #include "runtime/trainer/checkpoint_folder.h"
 #include "runtime/watch/dump_values.h"
 #include "runtime/watch/event_file.h"
 #include "runtime/watch/grad_norm.h"
-#include "runtime/trainer/evaluate.h"
+#include "runtime/update/evaluate.h"
 #include "runtime/watch/json_log.h"
 #include "runtime/trainer/trainer_options.h"
+#include "runtime/update/training.h"
 #include "runtime/watch/progress.h"
-#include "runtime/trainer/learning_rate.h"
-#include "runtime/trainer/private_updates.h"
-#include "runtime/trainer/skipped_updates.h"
 #include "runtime/watch/trace.h"
 
 #include <signal.h>
-
-/* A batch in flight: started, and its loss not known yet. */
-typedef struct LsInFlight {
-    int64_t update, epoch;      /* from 1; update: skipped ones count */
-    int64_t batch;              /* its number in the pass, across all epochs */
-    const LsPhaseTable *table;  /* the steps that it ran */
-    int64_t valid;
-    double lr;
-    int slot;                   /* of the engine */
-    bool apply;                 /* the last one of its update */
-    double grad_norm;           /* of its update; < 0: not known */
-} LsInFlight;
 
 /* How long the first updates of a run take. */
 enum { LS_PACE_AFTER = 20, LS_PACE = 15 };      /* updates until it is told; the last ones of them
                                                  * that count */
 typedef struct LsPace { int n; int64_t ns[LS_PACE]; } LsPace;
-
-/* Where the batches come from. */
-typedef struct LsFeed {
-    LsDataset train, val;       /* val.p = NULL: none */
-    LsAugmenter augmenter;      /* of train; kind = NULL: samples are as in the data */
-    LsLoader loader;
-    LsPass pass;
-    bool pinned;                /* the loader's ring, for a device */
-} LsFeed;
-
-/* The update whose loss is not complete yet. */
-typedef struct LsUnderWay {
-    int64_t samples;            /* of all its batches */
-    int64_t micro_batches;      /* with samples */
-    LsMean mean;
-    double loss;                /* of the last update whose loss is known */
-    bool spoilt;                /* in private training: it has a batch whose loss is not finite */
-    LsError broken, suspect;    /* with a loss scale: its first value that is wrong, its first that
-                                 * is not finite */
-} LsUnderWay;
-
-typedef struct LsEpoch {
-    int64_t batches;            /* in private training updates */
-    LsMean mean;                /* of the updates of this epoch so far */
-    bool has_loss;              /* some update of this epoch had a finite loss */
-} LsEpoch;
 
 /* The ranks of the run. */
 typedef struct LsGroup {
@@ -97,7 +57,6 @@ typedef struct LsReports {
     LsGradNorm norm;
     LsDump dump;
     LsTrace trace;
-    LsCheck check;
     LsMeasure measure;
     LsMetrics metrics;          /* of evaluations */
     struct LsStageWatch *stage; /* likewise, by stage (pipelined_update.c) */
@@ -105,13 +64,9 @@ typedef struct LsReports {
 
 /* What was seen, and told once. */
 typedef struct LsTold {
-    FILE *notes;                /* where notes go; NULL: nowhere */
-    LsScaleSeen scale;          /* after the last update */
-    bool no_label;              /* a warning was printed that no label counts in some update */
     bool unwritten;             /* it was reported that lines of a log are lost */
     bool blamed;                /* it was reported whether the evaluation data are finite */
-    int64_t since_ns;           /* when the update under way began, or the one before was
-                                 * reported */
+    int64_t reported_ns;        /* when the last update was reported */
     int64_t tokens;             /* of a sample; 0: it has none */
     int64_t longest_ns;         /* longest update of this run */
     LsPace pace;
@@ -127,19 +82,10 @@ typedef struct LsEnding {
 typedef struct LsTrainer {
     const LsProgram *p;
     LsTrainerOptions o;
-    int threads;
-    LsMemory memory;
-    LsEngine engine;
-    LsPipeline pipeline;        /* of a program for one; it trains, and `engine` evaluates */
-    LsFeed feed;
-    LsRate rate;
-    LsPlace place;
-    int64_t updates;            /* of the whole run */
-    LsInFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
-    LsUnderWay under_way;
-    LsEpoch epoch;
-    LsMemberState members;      /* of an ensemble */
-    LsPrivateRun privacy;       /* of private training */
+    LsTraining u;               /* what updates need */
+    LsPipeline pipeline;        /* of a program for one; it trains, and u.engine evaluates */
+    LsDataset val;              /* val.p = NULL: none */
+    LsAugmenter augmenter;      /* of u.feed.train; kind = NULL: samples are as in the data */
     LsGroup group;
     LsSaves saves;
     LsReports reports;
@@ -156,7 +102,7 @@ static inline bool ls_is_pipelined(const LsTrainer *t)
 /* Whether the update under way is the last of the run. */
 static inline bool ls_is_last_update(const LsTrainer *t)
 {
-    return t->place.update + 1 == t->updates;
+    return t->u.place.update + 1 == t->u.updates;
 }
 
 /* The rank that speaks and writes for all. */
@@ -169,18 +115,6 @@ static inline bool ls_is_first(const LsTrainer *t)
 static inline bool ls_has_stage_ranks(const LsTrainer *t)
 {
     return t->p->pipeline.nstage > 0 && t->group.comm != NULL;
-}
-
-/* Epochs are counted in batches, `group` of which make an update. In private training the number of
- * batches of an update varies, and is nobody's business: updates are counted, and the group is
- * 1. */
-static inline int64_t ls_batches_per_update(const LsTrainer *t)
-{
-    return ls_is_private(t->p) ? 1 : ls_update_batches(&t->p->division);
-}
-static inline int64_t ls_micro_batches_per_update(const LsTrainer *t)
-{
-    return ls_batches_per_update(t) * ls_micro_batches(&t->p->division);
 }
 
 #endif

@@ -7,11 +7,11 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/trainer/epoch_report.h"
 #include "runtime/trainer/find_rate.h"
-#include "runtime/trainer/micro_batch.h"
+#include "runtime/trainer/run_place.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/rank_update.h"
 #include "runtime/trainer/rescue.h"
-#include "runtime/trainer/update_run.h"
+#include "runtime/update/update_run.h"
 #include "runtime/trainer/validation.h"
 
 #include <inttypes.h>
@@ -22,8 +22,8 @@
 /* The batches of the checkpoint's epochs were others. */
 static bool has_other_order(const LsTrainer *t)
 {
-    return t->place.samples != t->feed.train.samples || t->place.drop_last != t->o.drop_last
-           || t->place.habits.limit != t->o.limit_batches;
+    return t->u.place.samples != t->u.feed.train.samples || t->u.place.drop_last != t->o.drop_last
+           || t->u.place.habits.limit != t->o.limit_batches;
 }
 
 /* As checkpoints have it. */
@@ -36,12 +36,12 @@ static int64_t order_of(const LsTrainer *t)
 static void tell_of_order(const LsTrainer *t)
 {
     char was[64];
-    snprintf(was, sizeof was, "%s", t->place.shuffle == 0 ? "in file order"
+    snprintf(was, sizeof was, "%s", t->u.place.shuffle == 0 ? "in file order"
                                     : t->o.shuffle        ? "shuffled by --seed"
                                                           : "shuffled");
-    if (t->place.shuffle >= LS_SHUFFLED_BY)
+    if (t->u.place.shuffle >= LS_SHUFFLED_BY)
         snprintf(was, sizeof was, "shuffled by --shuffle-seed=%" PRId64,
-                 t->place.shuffle - LS_SHUFFLED_BY);
+                 t->u.place.shuffle - LS_SHUFFLED_BY);
     fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n", was);
 }
 
@@ -51,8 +51,8 @@ static bool count_batches(const LsTrainer *t, int64_t *batches, LsError *e)
     const double epochs = t->o.epochs > 0 ? t->o.epochs : 1;
     *batches = 0;
     const int64_t whole = epochs < 0x1p62 ? (int64_t)epochs : INT64_MAX;
-    const double rest = floor((epochs - (double)whole) * (double)t->epoch.batches + 0.5);
-    if (epochs >= 0x1p62 || __builtin_mul_overflow(whole, t->epoch.batches, batches)
+    const double rest = floor((epochs - (double)whole) * (double)t->u.epoch.batches + 0.5);
+    if (epochs >= 0x1p62 || __builtin_mul_overflow(whole, t->u.epoch.batches, batches)
         || __builtin_add_overflow(*batches, (int64_t)rest, batches))
         return ls_fail(e, LS_EXIT_USAGE, "--epochs=%.17g: more batches than can be counted",
                        epochs);
@@ -62,72 +62,73 @@ static bool count_batches(const LsTrainer *t, int64_t *batches, LsError *e)
 
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
-    int64_t group = ls_batches_per_update(t);
-    t->feed.pass = (LsPass){.data = &t->feed.train,
-                            .augment = t->feed.augmenter.kind != NULL ? &t->feed.augmenter : NULL,
+    int64_t group = ls_batches_per_update(t->p);
+    t->u.feed.pass = (LsPass){.data = &t->u.feed.train,
+                            .augment = t->augmenter.kind != NULL ? &t->augmenter : NULL,
                             .parts = t->p->division.micro_batches,
-                            .seed = t->o.shuffle_seed < 0 ? t->place.seed
+                            .seed = t->o.shuffle_seed < 0 ? t->u.place.seed
                                                           : (uint64_t)t->o.shuffle_seed,
                             .shuffle = t->o.shuffle,
                             .drop_last = t->o.drop_last,
                             .members = t->p->ensemble.own_batches ? t->p->ensemble.members : 0,
                             .readers = (int)t->pipeline.readers};
-    t->privacy.notes = t->told.notes;
+    t->u.privacy.notes = t->u.notes;
     if (ls_is_private(t->p)
-        && !ls_private_begin(&t->privacy, t->p, &t->o, &t->place, t->feed.train.samples, e))
+        && !ls_private_begin(&t->u.privacy, t->p, t->o.noise_seed, &t->u.place,
+                             t->u.feed.train.samples, e))
         return false;
-    t->epoch.batches = ls_is_private(t->p) ? ls_private_epoch(t->p, t->feed.train.samples)
-                                           : ls_batches_per_epoch(&t->feed.pass);
-    if (ls_is_private(t->p) && t->o.limit_batches > 0 && t->o.limit_batches < t->epoch.batches)
-        t->epoch.batches = t->o.limit_batches;
-    if (t->epoch.batches == 0)
+    t->u.epoch.batches = ls_is_private(t->p) ? ls_private_epoch(t->p, t->u.feed.train.samples)
+                                           : ls_batches_per_epoch(&t->u.feed.pass);
+    if (ls_is_private(t->p) && t->o.limit_batches > 0 && t->o.limit_batches < t->u.epoch.batches)
+        t->u.epoch.batches = t->o.limit_batches;
+    if (t->u.epoch.batches == 0)
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: %" PRId64 " samples do not fill a batch of %" PRId64 "%s", t->o.data,
-                       t->feed.train.samples,
+                       t->u.feed.train.samples,
                        ls_batch_samples(&t->p->division)
-                           * (t->feed.pass.members > 0 ? t->feed.pass.members : 1),
-                       t->feed.pass.members > 0 ? ", one for all members" : " (--drop-last)");
-    if (resumed && t->place.shuffle != order_of(t))
+                           * (t->u.feed.pass.members > 0 ? t->u.feed.pass.members : 1),
+                       t->u.feed.pass.members > 0 ? ", one for all members" : " (--drop-last)");
+    if (resumed && t->u.place.shuffle != order_of(t))
         tell_of_order(t);
     if (resumed && !ls_is_private(t->p) && has_other_order(t)) {
         fprintf(stderr,
                 "note: the data%s are not those of the checkpoint; continuing with epoch %" PRId64
                 "\n",
-                t->place.habits.limit != t->o.limit_batches ? ", or --limit-batches," : "",
-                t->place.epoch + 1);
-        t->place.cursor = t->place.epoch * t->epoch.batches;
+                t->u.place.habits.limit != t->o.limit_batches ? ", or --limit-batches," : "",
+                t->u.place.epoch + 1);
+        t->u.place.cursor = t->u.place.epoch * t->u.epoch.batches;
     }
-    t->place.samples = t->feed.train.samples;
-    t->place.drop_last = t->o.drop_last;
-    t->place.shuffle = order_of(t);
-    t->place.habits.limit = t->o.limit_batches;
+    t->u.place.samples = t->u.feed.train.samples;
+    t->u.place.drop_last = t->o.drop_last;
+    t->u.place.shuffle = order_of(t);
+    t->u.place.habits.limit = t->o.limit_batches;
     if (t->o.find_rate)
         return ls_find_rate_plan(t, e);
     int64_t batches;
     if (!count_batches(t, &batches, e))
         return false;
-    int64_t left = (batches - t->place.cursor) / group;
-    t->updates = t->place.update + (left > 0 ? left : 0);
-    if (t->o.steps > 0 && (t->o.epochs < 0 || t->o.steps < t->updates))
-        t->updates = t->o.steps;
-    else if (left > 0 && (batches - t->place.cursor) % group != 0)
+    int64_t left = (batches - t->u.place.cursor) / group;
+    t->u.updates = t->u.place.update + (left > 0 ? left : 0);
+    if (t->o.steps > 0 && (t->o.epochs < 0 || t->o.steps < t->u.updates))
+        t->u.updates = t->o.steps;
+    else if (left > 0 && (batches - t->u.place.cursor) % group != 0)
         fprintf(stderr,
                 "note: the last %" PRId64 " of %" PRId64
                 " batches make no update: an update takes %" PRId64 " batches (--accumulate)\n",
-                (batches - t->place.cursor) % group, batches, group);
-    if (resumed && t->updates <= t->place.update)
+                (batches - t->u.place.cursor) % group, batches, group);
+    if (resumed && t->u.updates <= t->u.place.update)
         fprintf(stderr, "note: the checkpoint has all the steps asked for; nothing to train\n");
-    if (t->updates == 0)
+    if (t->u.updates == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the data make %" PRId64 " batches, but one update takes %"
                        PRId64 " (--accumulate): give more --epochs", batches, group);
-    return ls_rate_parse(&t->rate, t->o.schedule, t->o.lr, t->updates, e);
+    return ls_rate_parse(&t->u.rate, t->o.schedule, t->o.lr, t->u.updates, e);
 }
 
 static bool run_update(LsTrainer *t, LsError *e)
 {
     const int64_t start = ls_now_ns();
-    ls_interrupt_allow(t->place.update > t->saves.last, t->told.longest_ns);
-    if (!ls_update_run(t, e))
+    ls_interrupt_allow(t->u.place.update > t->saves.last, t->told.longest_ns);
+    if (!ls_update_run(&t->u, e))
         return false;
     if (t->group.comm == NULL)
         t->ending.agreed = (int)*t->ending.signal;
@@ -141,13 +142,13 @@ static bool save_due(const LsTrainer *t, bool epoch_ended)
 {
     if (!t->saves.saver.folder)
         return false;
-    return t->place.update == t->updates || t->ending.agreed || t->ending.early
-           || (t->o.save_every ? t->place.update % t->o.save_every == 0 : epoch_ended);
+    return t->u.place.update == t->u.updates || t->ending.agreed || t->ending.early
+           || (t->o.save_every ? t->u.place.update % t->o.save_every == 0 : epoch_ended);
 }
 
 static bool save(LsTrainer *t, LsError *e)
 {
-    if (ls_saver_save(&t->saves.saver, &t->memory, &t->place, e))
+    if (ls_saver_save(&t->saves.saver, &t->u.memory, &t->u.place, e))
         return true;
     ls_rescue_unwritten(t);
     return false;
@@ -157,7 +158,7 @@ static bool save(LsTrainer *t, LsError *e)
 static bool save_best(LsTrainer *t, LsError *e)
 {
     char path[LS_PATH];
-    if (ls_checkpoint_save(&t->memory, &t->place, ls_saver_best(&t->saves.saver, path), e))
+    if (ls_checkpoint_save(&t->u.memory, &t->u.place, ls_saver_best(&t->saves.saver, path), e))
         return true;
     ls_rescue_unwritten(t);
     return false;
@@ -173,9 +174,9 @@ static bool report(LsTrainer *t, bool ended, bool last, LsError *e)
 /* After an update. */
 static bool end_update(LsTrainer *t, bool ended, LsError *e)
 {
-    const bool last = t->place.update == t->updates;
+    const bool last = t->u.place.update == t->u.updates;
     const bool reports = ended || last || ls_validation_due(t);
-    if ((reports || save_due(t, ended)) && !ls_update_land(t, e))
+    if ((reports || save_due(t, ended)) && !ls_update_land(&t->u, e))
         return false;
     if (reports && t->reports.evaluates && ls_has_stage_ranks(t) && !ls_pipelined_gather(t, e))
         return false;
@@ -187,7 +188,7 @@ static bool end_update(LsTrainer *t, bool ended, LsError *e)
     if (save_due(t, ended)) {
         if (!ls_train_by_first(t, save, e))
             return false;
-        t->saves.last = t->place.update;
+        t->saves.last = t->u.place.update;
     }
     const bool best = t->saves.best_due;
     t->saves.best_due = false;
@@ -199,21 +200,21 @@ bool ls_train(LsTrainer *t, LsError *e)
     if (!ls_validation_begin(t, e) || !ls_validation_agree(t, e))
         return false;
     ls_train_begin_pass(t);
-    t->place.epoch = t->place.cursor / t->epoch.batches;
-    t->saves.last = t->place.update;
-    t->told.scale = ls_scaling_read(&t->memory);
+    t->u.place.epoch = t->u.place.cursor / t->u.epoch.batches;
+    t->saves.last = t->u.place.update;
+    t->u.scale = ls_scaling_read(&t->u.memory);
     t->ending.agreed = t->group.comm == NULL ? (int)*t->ending.signal : 0;
     if (!ls_rank_compare(t, true, e))
         return false;
-    while (t->place.update < t->updates && !t->ending.agreed && !t->ending.early) {
-        int64_t epoch = t->place.epoch;
+    while (t->u.place.update < t->u.updates && !t->ending.agreed && !t->ending.early) {
+        int64_t epoch = t->u.place.epoch;
         if (!run_update(t, e) || !ls_rank_compare(t, false, e))
             return false;
         ls_interrupt_allow(true, t->told.longest_ns);
-        t->place.epoch = t->place.cursor / t->epoch.batches;
-        if (!end_update(t, t->place.epoch > epoch, e))
+        t->u.place.epoch = t->u.place.cursor / t->u.epoch.batches;
+        if (!end_update(t, t->u.place.epoch > epoch, e))
             return false;
     }
     ls_progress_clear(&t->reports.progress);
-    return ls_update_land(t, e) && (!t->ending.early || ls_rank_compare(t, false, e));
+    return ls_update_land(&t->u, e) && (!t->ending.early || ls_rank_compare(t, false, e));
 }

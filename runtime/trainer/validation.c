@@ -3,7 +3,7 @@
 
 #include "runtime/pipeline/stage_ranks.h"
 #include "runtime/trainer/scored_evaluation.h"
-#include "runtime/trainer/short_batch.h"
+#include "runtime/update/short_batch.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,8 +16,8 @@
 /* A resumed run holds out the samples that it has never seen: no others, and no fewer. */
 static bool continues_split(const LsTrainer *t, LsError *e)
 {
-    const LsHabits *was = &t->place.habits;
-    const LsHoldOut *is = &t->feed.train.held_out;
+    const LsHabits *was = &t->u.place.habits;
+    const LsHoldOut *is = &t->u.feed.train.held_out;
     if (was->held == is->held && (is->held == 0 || was->held_of == is->all))
         return true;
     if (was->held == 0)
@@ -50,19 +50,19 @@ int64_t ls_validation_limit(const LsTrainer *t)
 bool ls_validation_open(LsTrainer *t, bool resumed, LsError *e)
 {
     LsTrainerOptions *o = &t->o;
-    LsHabits *h = &t->place.habits;
-    LsFeed *f = &t->feed;
+    LsHabits *h = &t->u.place.habits;
+    LsDataset *train = &t->u.feed.train;
     if (o->val_split) {
-        if (!ls_dataset_hold_out(&f->train, &f->val, o->val_split, t->place.seed, e))
+        if (!ls_dataset_hold_out(train, &t->val, o->val_split, t->u.place.seed, e))
             return false;
-        f->val.limit = ls_validation_limit(t);
-        if (!ls_short_batch_evaluates(t->p, &f->val, e))
+        t->val.limit = ls_validation_limit(t);
+        if (!ls_short_batch_evaluates(t->p, &t->val, e))
             return false;
     }
     if (resumed && !continues_split(t, e))
         return false;
-    h->held = f->train.held_out.held;
-    h->held_of = h->held > 0 ? f->train.held_out.all : 0;
+    h->held = train->held_out.held;
+    h->held_of = h->held > 0 ? train->held_out.all : 0;
     return true;
 }
 
@@ -112,7 +112,7 @@ static bool has_best_file(const LsTrainer *t)
 /* A resumed run goes on with the best evaluation of the checkpoint. */
 static void take_up(LsTrainer *t, const LsMetric *m)
 {
-    LsBest *b = &t->place.habits.best;
+    LsBest *b = &t->u.place.habits.best;
     char word[LS_METRIC_NAME];
     const bool other = b->metric[0] != '\0' && strcmp(b->metric, word_of(m, word)) != 0;
     if (other)
@@ -133,9 +133,9 @@ bool ls_validation_begin(LsTrainer *t, LsError *e)
     LsScore s;
     if (!watches(t) || !ls_is_first(t))
         return true;
-    t->feed.val.limit = 1;
+    t->val.limit = 1;
     const bool ok = ls_scored_evaluation(t, NULL, 0, NULL, &s, e);
-    t->feed.val.limit = ls_validation_limit(t);
+    t->val.limit = ls_validation_limit(t);
     if (!ok || !s.whole)
         return ok;
     const LsMetric *m = ls_score_metric(&s, metric_of(t));
@@ -147,7 +147,7 @@ bool ls_validation_begin(LsTrainer *t, LsError *e)
 
 bool ls_validation_due(const LsTrainer *t)
 {
-    return t->o.val_every > 0 && t->place.update % t->o.val_every == 0;
+    return t->o.val_every > 0 && t->u.place.update % t->o.val_every == 0;
 }
 
 static bool is_better(const LsMetric *m, double than, double by)
@@ -157,7 +157,7 @@ static bool is_better(const LsMetric *m, double than, double by)
 
 bool ls_validation_take(LsTrainer *t, const LsScore *s, LsError *e)
 {
-    LsBest *b = &t->place.habits.best;
+    LsBest *b = &t->u.place.habits.best;
     if (!watches(t))
         return true;
     const LsMetric *m = ls_score_metric(s, metric_of(t));
@@ -167,7 +167,7 @@ bool ls_validation_take(LsTrainer *t, const LsScore *s, LsError *e)
         start(b, m);
     if (is_better(m, b->value, 0)) {
         b->value = m->value;
-        b->update = t->place.update;
+        b->update = t->u.place.update;
         t->saves.best_due = t->o.keep_best != NULL;
         printf("  best");
     }
@@ -201,12 +201,12 @@ bool ls_validation_agree(LsTrainer *t, LsError *e)
 
 void ls_validation_tell(const LsTrainer *t)
 {
-    const LsBest *b = &t->place.habits.best;
+    const LsBest *b = &t->u.place.habits.best;
     char delta[40] = "";
     if (t->o.min_delta > 0)
         snprintf(delta, sizeof delta, " by more than %g", t->o.min_delta);
     printf("ended after step %" PRId64 ": %s has not improved%s in %" PRId64
            " evaluations (--patience); the best is %.*g, of step %" PRId64 "\n",
-           t->place.update, b->metric, delta, b->waited, t->p->real_bytes == 8 ? 12 : 7, b->value,
+           t->u.place.update, b->metric, delta, b->waited, t->p->real_bytes == 8 ? 12 : 7, b->value,
            b->update);
 }

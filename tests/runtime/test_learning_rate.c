@@ -3,7 +3,7 @@
 #include "tests/support/npz_util.h"
 #include "runtime/base/json_read.h"
 #include "runtime/watch/progress.h"
-#include "runtime/trainer/learning_rate.h"
+#include "runtime/update/learning_rate.h"
 
 #include <math.h>
 #include <string.h>

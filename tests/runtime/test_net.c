@@ -2,6 +2,7 @@
  * are those of a trainer, and what it gives besides is what an update shows. Also on a simulated
  * GPU. */
 #include "runtime/base/file.h"
+#include "runtime/library/net_state.h"
 #include "tests/support/tiny_net.h"
 
 #include <stdlib.h>
@@ -288,6 +289,7 @@ START_TEST(an_update_that_diverged_leaves_the_next_one_alone)
     step(n, all, 2 * TB);
     values(n, is);
     ck_assert_mem_eq(was, is, (STATES - 1) * sizeof is[0]);     /* the statistic has seen it */
+    ck_assert_int_eq(n->t.place.cursor, 2);     /* from where a trainer would go on */
     ls_net_close(n);
 }
 END_TEST

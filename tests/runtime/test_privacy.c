@@ -3,7 +3,7 @@
 #include "tests/support/suite.h"
 #include "runtime/privacy/privacy_ledger.h"
 #include "runtime/privacy/renyi.h"
-#include "runtime/trainer/private_updates.h"
+#include "runtime/update/private_updates.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/weight_files.h"
-#include "runtime/trainer/checkpoint.h"
+#include "runtime/checkpoint/checkpoint.h"
 
 enum { ROUNDS = 3000 };         /* per kind of file: a second or two in all, also under
                                  * sanitizers */

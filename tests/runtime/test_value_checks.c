@@ -1,7 +1,7 @@
 /* tests/runtime/test_value_checks.c -- what --check-numerics finds in the state after a step. */
 #include "tests/support/npz_util.h"
 #include "tests/support/tiny_program.h"
-#include "runtime/watch/value_checks.h"
+#include "runtime/update/value_checks.h"
 
 static LsProgram p;
 static LsMemory m;
