@@ -28,11 +28,12 @@ esac
 exec "$build/lowerset" "\$@"
 END
 chmod +x "$work/bin/lowerset"
-# What links with a library of this build needs its sanitizers, too.
+# What links with a library of this build needs its sanitizers, too. cc may be ccache, which looks
+# for the compiler itself, and must not find this one.
 . "$source/tests/support/link_flags.sh"
 if [ -n "$(link_flags "$build" | tr -d ' ')" ]; then
-    printf '#!/bin/sh\nexec "%s" "$@" %s\n' "$(command -v cc)" "$(link_flags "$build")" \
-        >"$work/bin/cc"
+    printf '#!/bin/sh\nCCACHE_PATH="%s" exec "%s" "$@" %s\n' "$PATH" "$(command -v cc)" \
+        "$(link_flags "$build")" >"$work/bin/cc"
     chmod +x "$work/bin/cc"
 fi
 export PATH="$work/bin:$PATH"
