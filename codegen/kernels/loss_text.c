@@ -25,14 +25,12 @@ const char *ls_loss_widened(const LsLossText *l, const char *element)
 /* ---- loops over positions ---- */
 LsGrid ls_loss_grid(const LsLossText *l)
 {
-    if (l->state) {
-        LsGrid part = ls_rows_grid("part", l->points, l->group, l->nll ? 1 : l->classes);
+    if (!l->runs && !l->nll)
+        return (LsGrid){"part", l->units, LS_LOSS_TILE, 1};
+    LsGrid part = ls_rows_grid("part", l->points, l->group, l->nll ? 1 : l->classes);
+    if (l->state)
         part.units = l->units;
-        return part;
-    }
-    if (l->runs || l->nll)
-        return ls_rows_grid("part", l->points, l->group, l->nll ? 1 : l->classes);
-    return (LsGrid){"part", l->units, LS_LOSS_TILE, 1};
+    return part;
 }
 
 /* The positions of a unit, of which some may be in front of these or behind them. */
@@ -52,13 +50,12 @@ void ls_loss_open_group(const LsLossText *l)
     int axis[LS_NEST_AXES];
     for (int a = 0; a < l->n->naxis; a++)
         axis[a] = a;
+    ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
     if (l->state) {
-        ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
         open_some(l);
         ls_nest_decode(l->e, l->n, "p", l->n->naxis, axis);
         return;
     }
-    ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
     if (!l->grad) {
         ls_emit_line(l->e, "LS_LOCAL_ROWS(double, sums, 2, %d);", ls_loss_grid(l).y);
         ls_emit_line(l->e, "LS_LEAD {");

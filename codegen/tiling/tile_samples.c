@@ -143,7 +143,7 @@ static void place(LsRewrite *r, LsTiler *s, LsValueId of, int t)
 }
 
 void ls_tile_set_state(LsRewrite *r, LsTiler *s, LsNodeId to, int k, LsValueId of, LsType type,
-                      int64_t elements, int t)
+                       int64_t elements, int t)
 {
     const LsValueId v = ls_out(r->to, to, k);
     r->to->value[v.i].name =
@@ -314,7 +314,7 @@ static void add_part(LsRewrite *r, LsTiler *s, LsNodeId n, const Part *p, bool s
             set_product(r, s, to, of, t, own.end == all);
         } else if (sums) {
             ls_tile_set_state(r, s, to, k, of, weights ? LS_REAL : LS_I64,
-                      parts > 0 ? parts * points : points, t);
+                              parts > 0 ? parts * points : points, t);
         } else {
             set_tile(r, s, to, k, of, ls_tile_span(&s->r, of, t), tile_name(r, of, t));
             *ls_tile_of(s, of, t) = ls_out(r->to, to, k);
