@@ -9,7 +9,7 @@ import struct
 import compare
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TIMES = ("time", "samples_per_second", "seconds")
+TIMES = ("time", "seconds", "samples_per_second", "tokens_per_second")
 PLANNED = re.compile(r"\s*\d+\s+(\d+)\s+(?:yes\s+)?([A-Za-z_0-9]+)\s+\d+\s+\d+\s")
 OF_PLAN = ("plan", "model", "arena", "threads", "ranks")
 
@@ -81,7 +81,7 @@ def library(case):
     case.must(["cc", "-std=c11", "-I.", "-I" + tests, os.path.join(tests, "library_client.c"),
                "libnet.a", "-lm", "-lpthread", "-o", "client"])
     total = str(o.batch * o.accumulate * 2)
-    case.must(["./client", "make", total])
+    case.must(["env", "CLASSES=4", "./client", "make", total])
     files = ",".join(f"{f[:-4]}={f}" for f in sorted(os.listdir(case.folder))
                      if f.endswith(".npy"))
     case.run("trainer", ["--data", files, "--seed", "3", "--threads", "2", "--progress", "none",

@@ -11,7 +11,7 @@ LOSSES = {"classes": ["ce", "ce", "ce"], "reals": ["mse", "l1", "huber", "bce"],
           "graph": ["graph"]}
 STEPS = 3
 LARGE = ("picture", "sequence")     # kinds of networks with values for parts
-SIZES = ["1B", "1B", "256B", "1KiB", "2KiB", "4KiB", "8KiB", "16KiB"]
+SIZES = ["1B", "1B", "256B", "512B", "1KiB", "2KiB", "4KiB", "8KiB"]
 
 
 class Options:
@@ -188,10 +188,15 @@ class Options:
 
     def ways(self):
         dice = self.dice
-        self.way(0.6, "--budget 90%", "--budget 75%", "--budget min", "--budget min")
+        if self.is_large:
+            self.way(0.6, "--budget min", "--budget min", "--budget min", "--budget 90%")
+        else:
+            self.way(0.6, "--budget 90%", "--budget 75%", "--budget min", "--budget min")
         engines = ["one", "ranks", "stages" if self.accumulate == 1
                    or dice.random() < 0.05 else "one"]
         engine = dice.choice(engines if self.parts > 1 else ["one"])
+        if engine == "stages" and self.is_large and dice.random() < 0.8:
+            engine = "ranks"        # stages take no parts
         if engine == "ranks":
             self.on_ranks()
         elif engine == "stages":
@@ -221,7 +226,9 @@ class Options:
         if dice.random() < 0.15:
             self.files += ["--export"]
         if not self.in_two and dice.random() < 0.15:
-            self.files += ["--log"] + dice.choice([[], ["--log-grad-norm"]])
+            self.files += ["--log"]
+            if self.mode == "plain" and self.parts * self.accumulate == 1:
+                self.files += dice.choice([[], ["--log-grad-norm"]])
 
     def may_be_library(self):
         return self.is_one and self.mode == "plain"

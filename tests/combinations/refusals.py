@@ -26,6 +26,8 @@ ROWS = [
     (r"the budget of its arena is .* but the least found is", given("--stages", "--budget")),
     (r"--sums=running: (ranks|stages) add up in the tree",
      lambda o: given("--sums")(o) and either(given("--ranks"), given("--stages"))(o)),
+    (r"no output of the model has an axis of samples",
+     lambda o: "prediction" in o.also and (given("--loss=graph")(o) or given("--head-chunks")(o))),
     (r"no plan .* budget|least budget", given("--budget")),
     (r"(mixup|cutmix) mixes targets, and '.*' has integer labels", lambda o: "mix" in o.augments),
     (r"(mixup|cutmix) mixes reals, and '.*' has integers",
