@@ -86,7 +86,8 @@ def library(case):
                      if f.endswith(".npy"))
     case.run("trainer", ["--data", files, "--seed", "3", "--threads", "2", "--progress", "none",
                          "--epochs", "9", "--no-shuffle", "--steps", "3", "--save", "saved"])
-    case.must(["./client", "train", total, "3", "0.05", "3", "3", "net.safetensors"])
+    case.must(["env", "CLASSES=4", "./client", "train", total, "3", "0.05", "3", "3",
+               "net.safetensors"])
     saved = sorted(f for f in os.listdir(file_of(case, "saved")) if f.endswith(".safetensors"))
     one = tensors(contents(case, os.path.join("saved", saved[-1])))
     way = tensors(contents(case, "net.safetensors"))

@@ -7,9 +7,9 @@ CLASSES, IDS = 4, 11
 
 
 class Network:
-    """kind: image, vector, tokens, picture or sequence. outputs: (name, kind of target) in the order
-    of the file, where the kind is classes, tokens, reals or a loss. The flags say what options can
-    act on."""
+    """kind: image, vector, tokens, picture or sequence. outputs: (name, kind of target) in the
+    order of the file, where the kind is classes, tokens, reals or graph, a loss. The flags say what
+    options can act on."""
 
     def __init__(self, dice, kind):
         self.dice, self.kind = dice, kind
