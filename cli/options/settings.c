@@ -216,8 +216,8 @@ static int head_gradient(const LsOptions *o, LsPipelineOptions *p)
         return LS_EXIT_USAGE;
     }
     if (word == PARTS && o->pipe.stages > 0) {
-        fprintf(stderr, "lowerset: --head-gradient=parts and --stages do not go together: leave one "
-                        "of both out\n");
+        fprintf(stderr, "lowerset: --head-gradient=parts and --stages do not go together: leave "
+                        "one of both out\n");
         return LS_EXIT_USAGE;
     }
     return word < 0 ? LS_EXIT_USAGE : 0;

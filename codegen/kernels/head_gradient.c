@@ -120,15 +120,17 @@ static void make_steps(Head *h, int64_t classes)
     h->g.node = empty->node, h->g.nnode = empty->nnode, h->g.cap_node = empty->cap_node;
     h->g.operand = empty->operand, h->g.noperand = empty->noperand;
     h->g.cap_operand = empty->cap_operand;
-    const LsValueId x = whole(h, LS_HEAD_X), bias = ls_in(h->k->g, h->k->n, h->first + LS_HEAD_BIAS);
+    const LsValueId x = whole(h, LS_HEAD_X),
+                    bias = ls_in(h->k->g, h->k->n, h->first + LS_HEAD_BIAS);
     const LsValueId class_at =
         ls_graph_push_value(&h->g, (LsValue){.name = "class", .type = LS_I64, .kind = LS_V_INPUT});
     const LsValueId of_scores[] = {
         x, of_part(h, 0),
         ls_is(bias) ? operand(h, h->first + LS_HEAD_BIAS, &(LsShape){1, {classes}}) : bias};
     const LsValueId scores =
-        add(h, SCORES, LS_OP_MATMUL, ls_is(bias) ? 3 : 2, of_scores, &(LsAttr){.gemm = h->of->scores},
-            h->of->scores_type, &(LsShape){2, {h->positions, classes}});
+        add(h, SCORES, LS_OP_MATMUL, ls_is(bias) ? 3 : 2, of_scores,
+            &(LsAttr){.gemm = h->of->scores}, h->of->scores_type,
+            &(LsShape){2, {h->positions, classes}});
     h->g.node[h->step[SCORES].i].rounds = h->of->scores_rounds;
     const LsValueId slope = add_slope(h, scores, class_at);
     const LsValueId of_sum[] = {slope, x};
