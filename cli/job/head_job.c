@@ -103,7 +103,7 @@ static bool may_have_parts(const LsJob *job)
 {
     const char *word = job->options->loss.head_gradient;
     return (word == NULL || strcmp(word, "auto") == 0) && job->target.kind == LS_TARGET_CPU
-           && job->options->pipe.stages == 0;
+           && job->options->pipe.stages == 0 && !job->options->memory.store_gradients;
 }
 
 bool ls_job_plan_chunks(LsJob *job, const LsBudget *b, bool planned)

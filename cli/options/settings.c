@@ -215,9 +215,12 @@ static int head_gradient(const LsOptions *o, LsPipelineOptions *p)
         fprintf(stderr, "lowerset: --head-gradient=parts goes with --head-chunks=N or auto\n");
         return LS_EXIT_USAGE;
     }
-    if (word == PARTS && o->pipe.stages > 0) {
-        fprintf(stderr, "lowerset: --head-gradient=parts and --stages do not go together: leave "
-                        "one of both out\n");
+    const char *other = o->pipe.stages > 0           ? "--stages"
+                        : o->memory.store_gradients ? "--store-gradients"
+                                                    : NULL;
+    if (word == PARTS && other != NULL) {
+        fprintf(stderr, "lowerset: --head-gradient=parts and %s do not go together: leave one of "
+                        "both out\n", other);
         return LS_EXIT_USAGE;
     }
     return word < 0 ? LS_EXIT_USAGE : 0;

@@ -181,6 +181,7 @@ refused "no update reads the gradient" gpt.onnx --batch 4 $in_parts --clip-norm 
 refused "needs the whole gradient" gpt.onnx --batch 4 $in_parts --optimizer lamb
 refused "a loss scale do" gpt.onnx --batch 4 $in_parts --precision f16 --loss-scale 1024
 refused "do not go together" gpt.onnx --batch 4 $in_parts --stages 2
+refused "do not go together" gpt.onnx --batch 4 $in_parts --store-gradients
 refused "leave --head-gradient out" gpt.onnx --batch 4 $in_parts --ranks 2
 refused "only programs for the CPU" gpt.onnx --batch 4 $in_parts --target cuda
 echo "$passed settings have the bits of the whole head; $whole bytes become $parts"
