@@ -297,6 +297,25 @@ static void winograd_work(const LsGraph *g, LsNodeId n, int real_bytes, LsWork *
     w->written = points * cin * cout * real_bytes;
 }
 
+/* An update that computes the gradient of a vocabulary head: the product of the scores and the one
+ * of the gradient, and for each part of the classes all of x, once for each product. */
+static void head_work(const LsGraph *g, LsNodeId n, int lanes, int real_bytes, LsWork *w)
+{
+    enum { SLOPE = 10 };        /* operations for a score */
+    const LsNode *node = &g->node[n.i];
+    const LsShape *p = ls_in_shape(g, n, 0);
+    const LsValueId x = ls_in(g, n, node->computed->first + LS_HEAD_X);
+    const double rows = (double)ls_shape(g, x)->dim[0], classes = (double)p->dim[0],
+                 columns = (double)p->dim[1],
+                 parts = ceil(classes / (double)node->computed->head->part);
+    const double scores = product_flops(rows, classes, columns, lanes),
+                 sum = product_flops(classes, columns, rows, lanes);
+    w->kind = LS_COST_MATMUL;
+    w->dots = ls_is_dot16(node) ? scores + sum : 0;
+    w->flops += scores + sum + SLOPE * rows * classes;
+    w->read += (2 * parts - 1) * (double)ls_value_bytes(g, x, real_bytes);
+}
+
 /* y = a * b: the gradient y that update n computes, or all of node n. */
 static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
 {
@@ -362,7 +381,7 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
                 .written = written_bytes(g, n, real_bytes)};
     if (node->computed != NULL && node->computed->codes != NULL)
         w.packing = node->computed->times * (double)node->computed->codes->count;
-    else if (node->computed != NULL && node->computed->product == NULL)
+    else if (node->computed != NULL && node->computed->body != NULL)
         w.packing = node->computed->times * body_flops(node->computed->body);
     if (kernel == LS_K_CONV && way == LS_WAY_WINOGRAD)
         winograd_work(g, n, real_bytes, &w);
@@ -370,6 +389,8 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
         direct_work(g, n, m, lanes, way, &w);
     else if ((node->op == LS_OP_GATHER_GRAD || node->op == LS_OP_SCATTER) && m->gpu)
         w.flops += rank_flops(g, n, m, real_bytes);
+    else if (node->computed != NULL && node->computed->head != NULL)
+        head_work(g, n, lanes, real_bytes, &w);
     else if (kernel == LS_K_MATMUL || (kernel == LS_K_UPDATE && node->computed != NULL))
         matmul_work(g, n, lanes, &w);
     w.kind = (LsCostClass)((int)w.kind + narrow_class(g, n));
