@@ -314,7 +314,7 @@ bool ls_head_in_update(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *con
     if (why == NULL && !mark(cx, &h, made, nmade))
         why = "its gradient is to be made as a value";
     if (why != NULL)
-        return ls_error(cx, ls_where(g, h.update), LS_E_OPTION, "leave --head-gradient out",
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "leave --head-gradient out",
                         "--head-gradient=parts: the update of '%s' cannot compute its gradient: %s",
                         g->value[ls_in(g, h.update, 0).i].name, why);
     ls_rewrite(cx, g, visit, &h);
