@@ -284,15 +284,18 @@ static void direct_work(const LsGraph *g, LsNodeId n, const LsMachine *m, int la
 }
 
 /* Winograd's algorithm on tiles of 4 x 4 (runtime/kernels/ls_wino.h): 36 products of tiles by
- * channels, and the transforms to and from them. */
+ * channels, and the transforms to and from them. A tile of 16 channels takes as long again for its
+ * places and for short products; TILE was measured with 16 to 64 channels. */
 static void winograd_work(const LsGraph *g, LsNodeId n, int real_bytes, LsWork *w)
 {
+    enum { TILE = 25000 };
     bool dw = g->node[n.i].op == LS_OP_CONV_DW || g->node[n.i].op == LS_OP_CONV_DW_PART;
     const LsShape *y = dw ? ls_in_shape(g, n, 0) : ls_shape(g, ls_out(g, n, 0));
     const LsShape *x = ls_in_shape(g, n, dw ? 1 : 0);
     double cin = (double)x->dim[1], cout = (double)y->dim[1], points = 36;
     double tiles = (double)(y->dim[0] * ((y->dim[2] + 3) / 4) * ((y->dim[3] + 3) / 4));
     w->flops = 2 * points * tiles * cin * cout;
+    w->by_tile = dw ? 0 : TILE * tiles;
     w->read = points * tiles * (cin + cout) * real_bytes;
     w->written = points * cin * cout * real_bytes;
 }
@@ -415,6 +418,8 @@ double ls_work_slow(const LsWork *w, bool write, double cache, double near)
     return far + (1 - far) / near;
 }
 
+double ls_work_flops(const LsWork *w) { return w->flops + (w->ntouch > 0 ? w->by_tile : 0); }
+
 double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
 {
     if (w->none)
@@ -424,7 +429,7 @@ double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
     /* A class of 16 bits with figures of its own has been measured with its dot products. */
     const bool measured = c->compute != m->cost[w->kind % LS_COST_BF16].compute;
     double dots = m->gpu || measured || m->peak[LS_PEAK_BF16] <= 0 ? 0 : w->dots;
-    double compute = over(w->flops - dots, c->compute * peak_of(m, real_bytes))
+    double compute = over(ls_work_flops(w) - dots, c->compute * peak_of(m, real_bytes))
         + over(dots, c->compute * m->peak[LS_PEAK_BF16])
         + over(w->packing, packing->compute * peak_of(m, real_bytes));
     double read = over(w->read, c->read * m->memory);
