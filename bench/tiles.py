@@ -22,8 +22,8 @@ NETS = {"unet": ("unet --size=256", 8), "resnet18": ("resnet18", 32), "resnet50"
         "densenet201": ("densenet201", 32), "vgg16": ("vgg16", 32), "gpt": ("gpt", 8),
         "vit": ("vit", 32), "picture": ("unet --size=4096 --width=16", 1),
         "cube": ("3-D unet, 128³, width 16", 1)}
-# A vocabulary head would need more than all that parts save.
-MORE = {"gpt": ("--head-chunks", "auto")}
+# A whole vocabulary head, or its gradient, would need more than all that parts save.
+MORE = {"gpt": ("--head-chunks", "64", "--head-gradient", "parts")}
 # Of the largest value.
 PARTS = ["8@1/4", "4@1/2", "16@1/4", "8@1/2", "16@1/2", "32@1/4"]
 BANDS = ["8rows@1/4", "16rows@1/4", "4rows@1/2", "8rows@1/2"]        # of one picture
@@ -54,12 +54,12 @@ def sweep(o, folder, net, precision, tiles):
     return [*points, (low["arena_bytes"], said["base_cost"] * (1 + low["overhead"]))]
 
 
-def largest(o, folder, batch, precision):
+def largest(o, folder, net, precision):
     """Bytes of the largest value that is in the graph."""
     graph = folder + "/graph.json"
-    subprocess.run([str(o.build / "lowerset"), "plan", folder + "/net.onnx", "--batch", str(batch),
-                    "--precision", precision, "--quiet", "--plan-effort", "1", "--graph-json",
-                    graph], capture_output=True, check=True)
+    subprocess.run([str(o.build / "lowerset"), "plan", folder + "/net.onnx", "--batch",
+                    str(NETS[net][1]), *MORE.get(net, ()), "--precision", precision, "--quiet",
+                    "--plan-effort", "1", "--graph-json", graph], capture_output=True, check=True)
     with open(graph, encoding="utf-8") as f:
         return max(t["bytes"] for t in json.load(f)["tensors"] if not t.get("persistent"))
 
@@ -79,7 +79,7 @@ def row(o, folder, net, precision):
                        stdout=subprocess.DEVNULL)
     whole = sweep(o, folder, net, precision, "off")
     base = min(p[1] for p in whole)
-    top = largest(o, folder, batch, precision)
+    top = largest(o, folder, net, precision)
     parts = []
     ways = BANDS if batch == 1 else TOKENS if net in ("gpt", "vit") else PARTS
     for way in ways[:2] if o.quick else ways:

@@ -261,6 +261,7 @@ static void set_cpu(Check *c)
     c->cpu.memory.strategy = "none";   /* as in plain; a search could only find another order */
     c->cpu.memory.keep = c->cpu.memory.forget = c->cpu.machine.wide = (LsList){0};
     c->cpu.memory.store_gradients = true;
+    c->cpu.loss.head_gradient = "whole";
     c->cpu.machine.no_overlap = c->cpu.memory.prove = false;
     if (c->cuda)
         c->cpu.machine.name = NULL;

@@ -21,12 +21,22 @@ static bool may_have_chunks(const LsJob *job, const LsBudget *b)
            && !ls_wants_samples(&job->pipeline.grads);
 }
 
+/* Chunks and the parts of the gradient that go with them are tried in this order. */
+typedef struct Search {
+    LsJob *job, *best;          /* best: NULL: none */
+    const LsBudget *b;
+    FILE *quiet;
+    int64_t bytes;              /* that the best one takes */
+    bool found;                 /* it keeps the budget */
+} Search;
+
 /* The same job with so many chunks; false: its head has none. */
-static bool load_chunks(LsJob *to, const LsJob *job, int64_t chunks, FILE *quiet)
+static bool load_chunks(LsJob *to, const Search *s, int64_t chunks, bool parts)
 {
-    if (!ls_job_start_like(to, job, quiet))
+    if (!ls_job_start_like(to, s->job, s->quiet))
         return false;
     to->pipeline.head.chunks = chunks;
+    to->pipeline.head.in_update = parts;
     to->pipeline.head.strict = true;
     return ls_job_load_model(to) == 0;
 }
@@ -47,45 +57,70 @@ static void tell(LsJob *job)
 {
     ls_warn(&job->cx, LS_NOWHERE, "--head-chunks=off keeps it whole",
             "no plan of the whole vocabulary head keeps this budget: it is computed in %" PRId64
-            " chunks of positions, so that its scores are no output, and there is no accuracy",
-            job->pipeline.head.chunks);
+            " chunks of positions%s, so that its scores are no output, and there is no accuracy",
+            job->pipeline.head.chunks,
+            job->pipeline.head.in_update ? ", and the gradient of its weight in parts by the update"
+                                         : "");
+}
+
+/* Plans the job with so many chunks. Returns whether more of them may be better. */
+static bool try_chunks(Search *s, int64_t chunks, bool parts)
+{
+    LsJob *next = ls_arena_alloc(s->job->cx.arena, 1, sizeof *next);
+    if (!load_chunks(next, s, chunks, parts)) {     /* others may have chunks at ends of blocks */
+        const bool more = next->cx.last == LS_E_OPTION && !parts;
+        ls_job_end(next);
+        return more;
+    }
+    const bool fits = ls_job_plan_loaded(next, s->b);
+    const int64_t own = fits ? total(next) : least(next);
+    const bool better = own < s->bytes;
+    if (!better && !fits) {
+        ls_job_end(next);
+        return false;
+    }
+    s->bytes = better ? own : s->bytes;
+    s->found |= fits;
+    if (s->best != NULL)
+        ls_job_end(s->best);
+    s->best = next;
+    return better;
+}
+
+/* Tries numbers of chunks from `from` on, as long as each is better than the one before. */
+static void try_numbers(Search *s, int64_t from, bool parts)
+{
+    static const int64_t number[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+    bool better = true;
+    for (size_t k = 0; better && (s->b->least || !s->found) && k < sizeof number / sizeof *number;
+         k++)
+        if (number[k] >= from)
+            better = try_chunks(s, number[k], parts);
+}
+
+/* Whether the update may compute the gradient in parts. */
+static bool may_have_parts(const LsJob *job)
+{
+    const char *word = job->options->loss.head_gradient;
+    return (word == NULL || strcmp(word, "auto") == 0) && job->target.kind == LS_TARGET_CPU
+           && job->options->pipe.stages == 0 && !job->options->memory.store_gradients;
 }
 
 bool ls_job_plan_chunks(LsJob *job, const LsBudget *b, bool planned)
 {
-    static const int64_t number[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-    FILE *quiet = fopen("/dev/null", "w");
-    LsJob *best = NULL;
-    int64_t bytes = planned ? total(job) : least(job);
-    bool found = false, better = true;
-    for (size_t k = 0; quiet != NULL && may_have_chunks(job, b) && better && (b->least || !found)
-                       && k < sizeof number / sizeof *number; k++) {
-        LsJob *next = ls_arena_alloc(job->cx.arena, 1, sizeof *next);
-        bool fits = false;
-        if (load_chunks(next, job, number[k], quiet)) {
-            fits = ls_job_plan_loaded(next, b);
-            const int64_t own = fits ? total(next) : least(next);
-            better = own < bytes;
-            bytes = better ? own : bytes;
-        } else {                        /* other numbers may have chunks at ends of blocks */
-            better = next->cx.last == LS_E_OPTION;
-            ls_job_end(next);
-            continue;
-        }
-        if (better || fits) {
-            if (best != NULL)
-                ls_job_end(best);
-            best = next;
-            found |= fits;
-        } else {
-            ls_job_end(next);
-        }
-    }
-    if (best != NULL)
-        ls_job_take(job, best);
-    if (quiet != NULL)
-        fclose(quiet);
-    if (found)
+    Search s = {.job = job, .b = b, .bytes = planned ? total(job) : least(job)};
+    if (!may_have_chunks(job, b))
+        return false;
+    s.quiet = fopen("/dev/null", "w");
+    if (s.quiet == NULL)
+        return false;
+    try_numbers(&s, 0, job->pipeline.head.in_update);
+    if (may_have_parts(job))
+        try_numbers(&s, s.best != NULL ? s.best->pipeline.head.chunks : 0, true);
+    fclose(s.quiet);
+    if (s.best != NULL)
+        ls_job_take(job, s.best);
+    if (s.found)
         tell(job);
-    return found;
+    return s.found;
 }

@@ -150,6 +150,7 @@ static bool build_graphs(LsJob *job)
                     .no_epilogues = o->memory.no_epilogues,
                     .compiled_engines = o->machine.compiled_engines,
                     .store_gradients = o->memory.store_gradients,
+                    .head_in_parts = job->pipeline.head.in_update && job->pipeline.head.chunks > 0,
                     .no_alternatives = o->memory.no_alternatives,
                     .tiling = job->tiling,
                     .made = made.glob,

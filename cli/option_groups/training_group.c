@@ -32,6 +32,10 @@ static const LsOption loss[] = {
      "cross-entropy over a vocabulary: compute scores, losses and gradients by N chunks of the "
      "positions, so that all scores are never there; auto: as few as a --budget in bytes, or min, "
      "needs (default: at once, but chunks where a budget in bytes has no plan otherwise)"},
+    {"--head-gradient", NULL, "whole|parts|auto", TEXT, AT(head_gradient), BUILD,
+     "of the weight of a vocabulary head in chunks: parts: its update computes it, for some "
+     "classes at a time, from scores that it computes once more; auto: where a budget needs that, "
+     "which chosen chunks alone do not keep (default auto)"},
 };
 const LsOptionGroup ls_loss_group = GROUP("Training", loss);
 

@@ -7,7 +7,7 @@
 /* --loss and what belongs to it. */
 typedef struct LsLossGroup {
     const char *spec, *input, *label, *class_axis, *label_shape, *smoothing, *ignore,
-        *class_weights, *head_chunks;
+        *class_weights, *head_chunks, *head_gradient;
     bool segments;
 } LsLossGroup;
 extern const LsOptionGroup ls_loss_group;

@@ -203,6 +203,29 @@ static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p, LsTy
     return 0;
 }
 
+/* --head-gradient */
+static int head_gradient(const LsOptions *o, LsPipelineOptions *p)
+{
+    static const char *const how[] = {"auto", "whole", "parts", NULL};
+    enum { PARTS = 2 };
+    const int word = ls_options_word("--head-gradient", o->loss.head_gradient, how, 0);
+    const char *chunks = o->loss.head_chunks;
+    p->head.in_update = word == PARTS;
+    if (word == PARTS && (chunks == NULL || strcmp(chunks, "off") == 0)) {
+        fprintf(stderr, "lowerset: --head-gradient=parts goes with --head-chunks=N or auto\n");
+        return LS_EXIT_USAGE;
+    }
+    const char *other = o->pipe.stages > 0           ? "--stages"
+                        : o->memory.store_gradients ? "--store-gradients"
+                                                    : NULL;
+    if (word == PARTS && other != NULL) {
+        fprintf(stderr, "lowerset: --head-gradient=parts and %s do not go together: leave one of "
+                        "both out\n", other);
+        return LS_EXIT_USAGE;
+    }
+    return word < 0 ? LS_EXIT_USAGE : 0;
+}
+
 /* --head-chunks: a number; "auto" and "off", and nothing, leave the head whole until a budget has
  * no plan of it (cli/job/head_job.c). */
 static int head_options(const LsOptions *o, LsPrecisionSpec precision, LsPipelineOptions *p)
@@ -212,8 +235,9 @@ static int head_options(const LsOptions *o, LsPrecisionSpec precision, LsPipelin
     p->head = (LsHeadChunks){.ends = p->precision.gpu ? NULL : ls_matmul_block_ends,
                              .real_bytes = precision.real_bytes,
                              .dot16 = precision.compute == LS_BF16};
-    if (text == NULL || strcmp(text, "auto") == 0 || strcmp(text, "off") == 0)
-        return 0;
+    const int code = head_gradient(o, p);
+    if (code != 0 || text == NULL || strcmp(text, "auto") == 0 || strcmp(text, "off") == 0)
+        return code;
     if (!ls_options_count(text, &end, &p->head.chunks) || *end != '\0' || p->head.chunks > MOST)
         return ls_options_bad("--head-chunks", text, "a whole number from 1 to 65536, auto or off");
     return 0;

@@ -38,6 +38,15 @@ void ls_drop_none_wanted(const LsGraph *g, const char *const *glob, uint32_t ngl
         goes[g->value[g->grad[i].grad.i].def.i] = false;
 }
 
+void ls_forget_gradients(LsGraph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        if (ls_is(g->grad[k].grad))
+            g->grad[n++] = g->grad[k];
+    g->ngrad = n;
+}
+
 /* Whether the node is an alternative that adds in another order than the node it replaces. Other
  * ways (add_alternative.h), whose results are views, may. */
 static bool adds_otherwise(const LsGraph *g, const LsTarget *t, LsNodeId n)

@@ -19,6 +19,9 @@ bool ls_is_named(const LsGraph *g, LsNodeId n, const char *const *glob, uint32_t
  * for, or a glob matches the name of the node or of its first result. */
 void ls_drop_none_wanted(const LsGraph *g, const char *const *glob, uint32_t nglob, bool *goes);
 
+/* Takes gradients that no node makes any more out of g->grad. */
+void ls_forget_gradients(LsGraph *g);
+
 /* Turns the nodes with goes[n] into NOP, and alternatives whose sums now run in another order than
  * those of the node they replace. Does nothing if no node goes. Returns the nodes dropped. */
 uint32_t ls_drop_nodes(LsGraph *g, const LsTarget *t, const bool *goes);

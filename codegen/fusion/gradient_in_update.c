@@ -83,15 +83,6 @@ static bool visit(LsRewrite *r, LsNodeId n)
     return a->goes[n.i] || a->product[n.i] != 0;
 }
 
-static void forget_gradients(LsGraph *g)
-{
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < g->ngrad; k++)
-        if (ls_is(g->grad[k].grad))
-            g->grad[n++] = g->grad[k];
-    g->ngrad = n;
-}
-
 uint32_t ls_apply_products(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *const *made,
                            uint32_t nmade)
 {
@@ -110,7 +101,7 @@ uint32_t ls_apply_products(LsCtx *cx, LsGraph *g, const LsTarget *t, const char 
     }
     if (a.n > 0) {
         ls_rewrite(cx, g, visit, &a);
-        forget_gradients(g);
+        ls_forget_gradients(g);
     }
     return a.n;
 }

@@ -7,7 +7,8 @@
  * rows is a range of columns. A GPU would wait for one index after the other, so there a parallel
  * ranking (ls_rank) first sorts the places by their index, and a row of threads then combines the
  * places of one index, which lie side by side. Where every element has its own index, a lane has
- * all indices of one line along the axis. */
+ * all indices of one line along the axis. The gradient of some rows of a table, on the CPU, skips
+ * the indices of others. */
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/move_axes.h"
 #include "codegen/kernels/unpack.h"
@@ -20,6 +21,7 @@ enum {
     COLUMNS = 64,               /* columns of one unit on the CPU */
     BASE_UNITS = 8,             /* units of a plain loop that form one unit of copying a base */
     RANK_ROWS = 16,             /* rows of threads that share the comparisons with one index */
+    ROW_AT = 3,                 /* operand of the gradient of some rows: the first of them */
     TOGETHER = 8,               /* places whose rows a thread loads before it adds the first */
 };
 _Static_assert((int)RANK_ROWS <= (int)LS_RANK_KEYS, "ls_rank has room for the rows of threads");
@@ -32,6 +34,7 @@ typedef struct Gather {
     LsScatterHow how;           /* scatters */
     const char *type;           /* of the elements */
     bool single;                /* one update for all places */
+    int64_t of;                 /* > 0: these are rows row_at[0] .. of a table of so many */
 } Gather;
 
 static Gather gather_new(const LsKernelText *k, const LsShape *table)
@@ -43,6 +46,8 @@ static Gather gather_new(const LsKernelText *k, const LsShape *table)
                 .each = node->op == LS_OP_GATHER_EACH || node->op == LS_OP_SCATTER_EACH,
                 .how = node->op == LS_OP_GATHER_GRAD ? LS_SCATTER_ADD : node->attr.gather.how,
                 .type = ls_ctype(ls_result_type(k, 0))};
+    if (node->op == LS_OP_GATHER_GRAD && ls_is(ls_in(k->g, k->n, ROW_AT)))
+        g.of = node->attr.gather.rows;
     g.count = g.each ? index->dim[axis] : ls_count(index);
     for (int a = 0; a < table->rank; a++)
         if (a != axis)
@@ -55,8 +60,12 @@ static Gather gather_new(const LsKernelText *k, const LsShape *table)
 /* Declares `name`: the index at `place`, counted from the front. */
 static void pick(const Gather *g, const char *name, const char *place)
 {
-    ls_emit_line(g->e, "const int64_t %s = index[%s] < 0 ? index[%s] + " LS_N64 " : index[%s];",
-                 name, place, place, g->length, place);
+    if (g->of > 0)
+        ls_emit_line(g->e, "const int64_t %s = (index[%s] < 0 ? index[%s] + %" PRId64
+                     " : index[%s]) - row_at[0];", name, place, place, g->of, place);
+    else
+        ls_emit_line(g->e, "const int64_t %s = index[%s] < 0 ? index[%s] + " LS_N64
+                     " : index[%s];", name, place, place, g->length, place);
 }
 
 static const char *nothing(const Gather *g)
@@ -242,7 +251,7 @@ static LsGrid start_part(const Gather *g, bool with_keys)
         ls_emit_operand(g->k, "base", 2);
         ls_emit_line(e, "const int64_t from = lo * " LS_N64 ", to = ls_least(hi * " LS_N64 ", "
                      LS_N64 ");", unit, unit, n);
-        ls_emit_line(e, "if (!LS_SAME(2, 3))");
+        ls_emit_line(e, "if (!LS_SAME(2, %d))", g->k->g->node[g->k->n.i].nin);
         ls_emit_line(e, "    LS_COPY(dx + from, base + from, to - from);");
     } else {
         ls_emit_line(e, "%s(i, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 "))",
@@ -334,6 +343,8 @@ static void backward(const Gather *g)
     ls_emit_part(g->k, &part[1]);
     ls_emit_operand(g->k, "dy", 0);
     ls_emit_operand(g->k, "index", 1);
+    if (g->of > 0)
+        ls_emit_operand(g->k, "row_at", ROW_AT);
     ls_emit_result(g->k, "dx", 0);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(e, "const int64_t o = u / " LS_N64 ", i0 = u %% " LS_N64 " * " LS_N ";", tiles,

@@ -94,18 +94,27 @@ void ls_loss_open_classes(const LsLossText *l)
                  l->stride);
 }
 
+const char *ls_loss_counted(const LsLossText *l, int64_t label)
+{
+    return ls_arena_printf(l->n->arena, "%" PRId64 "%s", label, l->of > 0 ? " - class_at[0]" : "");
+}
+
 void ls_loss_label(const LsLossText *l)
 {
-    const char *ignore =
-        l->at->has_ignore ? ls_arena_printf(l->n->arena, "t != %" PRId64, l->at->ignore) : NULL;
-    ls_emit_line(l->e, "const int64_t t = label[%s + " LS_N64 "];",
-                 ls_loss_offset(l, LS_LOSS_LABELS), l->label_at);
+    const char *ignore = l->at->has_ignore
+                             ? ls_arena_printf(l->n->arena, "t != %s",
+                                               ls_loss_counted(l, l->at->ignore))
+                             : NULL;
+    ls_emit_line(l->e, "const int64_t t = label[%s + " LS_N64 "]%s;",
+                 ls_loss_offset(l, LS_LOSS_LABELS), l->label_at,
+                 l->of > 0 ? " - class_at[0]" : "");
     ls_emit_line(l->e, "const bool counts = %s%s%s;",
                  l->valid != NULL ? l->valid
                  : ignore != NULL ? ""
                                   : "true",
                  l->valid != NULL && ignore != NULL ? " && " : "", ignore != NULL ? ignore : "");
-    ls_emit_line(l->e, "const bool in = counts && t >= 0 && t < %" PRId64 ";", l->classes);
+    ls_emit_line(l->e, "const bool in = counts && t >= %s && t < %s;", ls_loss_counted(l, 0),
+                 ls_loss_counted(l, l->of > 0 ? l->of : l->classes));
 }
 
 void ls_loss_pointers(const LsLossText *l)
@@ -117,6 +126,8 @@ void ls_loss_pointers(const LsLossText *l)
     ls_emit_operand(k, "label", ls_loss_label_operand(l));
     if (l->weight >= 0)
         ls_emit_operand(k, "weight", l->weight);
+    if (l->of > 0)
+        ls_emit_operand(k, "class_at", LS_LOSS_CLASS_AT);
     if (l->weight >= 0 && l->at->smoothing != 0)
         ls_emit_line(l->e, "const double all = ls_row_sum(weight, %" PRId64 ", %" PRId64 ");",
                      l->classes, l->lanes);

@@ -6,6 +6,7 @@
 #include "codegen/kernels/loop_nest.h"
 
 enum { LS_LOSS_TILE = 128 };        /* positions side by side */
+enum { LS_LOSS_CLASS_AT = 6 };      /* operand of XENT_GRAD of some classes: the first of them */
 enum {      /* tensors of the nest (LS_LOSS_EACH is a reduction) */
     LS_LOSS_SCORES, LS_LOSS_LABELS, LS_LOSS_LSE, LS_LOSS_AT_EACH, LS_LOSS_TENSORS
 };
@@ -25,6 +26,7 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     int64_t width;          /* of the scores' axis: the classes, or more
                              * (codegen/cuda/pad_classes.h) */
     int64_t classes, stride, lanes;
+    int64_t of;             /* > 0: these are some of so many classes, from class_at[0] on */
     bool runs;              /* the classes of a position are contiguous */
     int64_t points, group;  /* positions; positions per unit */
     int64_t inner;          /* not runs: contiguous positions */
@@ -41,6 +43,8 @@ bool ls_loss_may_go_on(const LsGraph *g, LsNodeId n, const LsTarget *t, int64_t 
 int ls_loss_label_operand(const LsLossText *l);
 /* An element of the scores as a value. */
 const char *ls_loss_widened(const LsLossText *l, const char *element);
+/* A label as the kernel counts it: where it has some classes only, from the first of them. */
+const char *ls_loss_counted(const LsLossText *l, int64_t label);
 /* The offset of the position's element in a tensor of the nest. */
 const char *ls_loss_offset(const LsLossText *l, int tensor);
 /* The grid over positions: their classes as rows (or, without such loops, one position at a time),

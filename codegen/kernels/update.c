@@ -6,9 +6,10 @@
  * and layout. LsRun has the numbers that change from step to step. Corrections that do not depend
  * on the element are computed once per part, in double. A joint update of many small tensors has a
  * unit for each tensor. An update that computes its gradient (codegen/fusion/gradient_in_update.h)
- * walks a tile of the product row by row. */
+ * walks a tile of the product row by row, or is that of a vocabulary head (head_gradient.h). */
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/kernels/computed_operand.h"
+#include "codegen/kernels/head_gradient.h"
 #include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/product.h"
 #include "codegen/kernels/update_codes.h"
@@ -283,6 +284,10 @@ static int present(const LsUpdateText *u, int operand)
 static void update_emit(const LsKernelText *k)
 {
     const LsNode *node = &k->g->node[k->n.i];
+    if (node->computed != NULL && node->computed->head != NULL) {
+        ls_head_gradient_emit(k);
+        return;
+    }
     LsUpdateText u = {.k = k,
                       .node = node,
                       .at = &node->attr.update,
@@ -332,4 +337,10 @@ static void update_emit(const LsKernelText *k)
         ls_emit_launch(k, &part, 1);
 }
 
-const LsEmitter ls_emitter_update = {.emit = update_emit};
+static int64_t update_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
+{
+    const LsComputed *c = g->node[n.i].computed;
+    return c != NULL && c->head != NULL ? ls_head_gradient_workspace(g, n, t) : 0;
+}
+
+const LsEmitter ls_emitter_update = {.emit = update_emit, .workspace = update_workspace};

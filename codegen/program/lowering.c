@@ -8,6 +8,7 @@
 #include "codegen/cuda/pad_classes.h"
 #include "codegen/fusion/fused_alternatives.h"
 #include "codegen/fusion/gradient_in_update.h"
+#include "codegen/fusion/head_in_update.h"
 #include "codegen/fusion/implicit_concat.h"
 #include "codegen/fusion/implicit_pad.h"
 #include "codegen/fusion/read_codes.h"
@@ -106,6 +107,8 @@ bool ls_lower(LsCtx *cx, LsLowering *l)
 {
     if (l->train->rank.updates != NULL)
         lower_updates(cx, l->train->rank.updates, l);
+    if (l->head_in_parts && !ls_head_in_update(cx, l->train, l->target, l->made, l->nmade))
+        return false;
     l->tiled = ls_tile_samples(cx, l->train, l->target, &l->tiling);
     LsTiling of_eval = l->tiling;
     ls_tile_samples(cx, l->eval, l->target, &of_eval);

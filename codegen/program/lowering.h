@@ -12,6 +12,7 @@ typedef struct LsLowering {
     bool no_epilogues;          /* keep possible epilogues of products in kernels of their own */
     bool compiled_engines;      /* cuDNN's compiled engines were asked for */
     bool store_gradients;       /* store gradients that an update could compute itself */
+    bool head_in_parts;         /* the update of a vocabulary head computes its gradient in parts */
     bool no_alternatives;       /* give each node one kernel only */
     LsTiling tiling;
     uint32_t tiled;             /* out: nodes of the training graph that run in tiles */

@@ -30,7 +30,7 @@ static const double unit[NTERM] = {1000, 100, 10, 10};
 static Row row_of(const LsSample *s, double cache, double near)
 {
     const LsWork *w = &s->work;
-    return (Row){.x = {unit[0], w->flops / unit[1],
+    return (Row){.x = {unit[0], ls_work_flops(w) / unit[1],
                        ls_work_slow(w, false, cache, near) * w->read / unit[2],
                        ls_work_slow(w, true, cache, near) * w->written / unit[3]},
                  .ns = s->ns};

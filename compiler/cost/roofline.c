@@ -284,17 +284,39 @@ static void direct_work(const LsGraph *g, LsNodeId n, const LsMachine *m, int la
 }
 
 /* Winograd's algorithm on tiles of 4 x 4 (runtime/kernels/ls_wino.h): 36 products of tiles by
- * channels, and the transforms to and from them. */
+ * channels, and the transforms to and from them. A tile of 16 channels takes as long again for its
+ * places and for short products; TILE was measured with 16 to 64 channels. */
 static void winograd_work(const LsGraph *g, LsNodeId n, int real_bytes, LsWork *w)
 {
+    enum { TILE = 25000 };
     bool dw = g->node[n.i].op == LS_OP_CONV_DW || g->node[n.i].op == LS_OP_CONV_DW_PART;
     const LsShape *y = dw ? ls_in_shape(g, n, 0) : ls_shape(g, ls_out(g, n, 0));
     const LsShape *x = ls_in_shape(g, n, dw ? 1 : 0);
     double cin = (double)x->dim[1], cout = (double)y->dim[1], points = 36;
     double tiles = (double)(y->dim[0] * ((y->dim[2] + 3) / 4) * ((y->dim[3] + 3) / 4));
     w->flops = 2 * points * tiles * cin * cout;
+    w->by_tile = dw ? 0 : TILE * tiles;
     w->read = points * tiles * (cin + cout) * real_bytes;
     w->written = points * cin * cout * real_bytes;
+}
+
+/* An update that computes the gradient of a vocabulary head: the product of the scores and the one
+ * of the gradient, and for each part of the classes all of x, once for each product. */
+static void head_work(const LsGraph *g, LsNodeId n, int lanes, int real_bytes, LsWork *w)
+{
+    enum { SLOPE = 10 };        /* operations for a score */
+    const LsNode *node = &g->node[n.i];
+    const LsShape *p = ls_in_shape(g, n, 0);
+    const LsValueId x = ls_in(g, n, node->computed->first + LS_HEAD_X);
+    const double rows = (double)ls_shape(g, x)->dim[0], classes = (double)p->dim[0],
+                 columns = (double)p->dim[1],
+                 parts = ceil(classes / (double)node->computed->head->part);
+    const double scores = product_flops(rows, classes, columns, lanes),
+                 sum = product_flops(classes, columns, rows, lanes);
+    w->kind = LS_COST_MATMUL;
+    w->dots = ls_is_dot16(node) ? scores + sum : 0;
+    w->flops += scores + sum + SLOPE * rows * classes;
+    w->read += (2 * parts - 1) * (double)ls_value_bytes(g, x, real_bytes);
 }
 
 /* y = a * b: the gradient y that update n computes, or all of node n. */
@@ -362,7 +384,7 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
                 .written = written_bytes(g, n, real_bytes)};
     if (node->computed != NULL && node->computed->codes != NULL)
         w.packing = node->computed->times * (double)node->computed->codes->count;
-    else if (node->computed != NULL && node->computed->product == NULL)
+    else if (node->computed != NULL && node->computed->body != NULL)
         w.packing = node->computed->times * body_flops(node->computed->body);
     if (kernel == LS_K_CONV && way == LS_WAY_WINOGRAD)
         winograd_work(g, n, real_bytes, &w);
@@ -370,6 +392,8 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
         direct_work(g, n, m, lanes, way, &w);
     else if ((node->op == LS_OP_GATHER_GRAD || node->op == LS_OP_SCATTER) && m->gpu)
         w.flops += rank_flops(g, n, m, real_bytes);
+    else if (node->computed != NULL && node->computed->head != NULL)
+        head_work(g, n, lanes, real_bytes, &w);
     else if (kernel == LS_K_MATMUL || (kernel == LS_K_UPDATE && node->computed != NULL))
         matmul_work(g, n, lanes, &w);
     w.kind = (LsCostClass)((int)w.kind + narrow_class(g, n));
@@ -394,6 +418,8 @@ double ls_work_slow(const LsWork *w, bool write, double cache, double near)
     return far + (1 - far) / near;
 }
 
+double ls_work_flops(const LsWork *w) { return w->flops + (w->ntouch > 0 ? w->by_tile : 0); }
+
 double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
 {
     if (w->none)
@@ -403,7 +429,7 @@ double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
     /* A class of 16 bits with figures of its own has been measured with its dot products. */
     const bool measured = c->compute != m->cost[w->kind % LS_COST_BF16].compute;
     double dots = m->gpu || measured || m->peak[LS_PEAK_BF16] <= 0 ? 0 : w->dots;
-    double compute = over(w->flops - dots, c->compute * peak_of(m, real_bytes))
+    double compute = over(ls_work_flops(w) - dots, c->compute * peak_of(m, real_bytes))
         + over(dots, c->compute * m->peak[LS_PEAK_BF16])
         + over(w->packing, packing->compute * peak_of(m, real_bytes));
     double read = over(w->read, c->read * m->memory);

@@ -24,6 +24,8 @@ typedef struct LsWork {
     double flops;               /* operations carried out, padding included */
     double dots;                /* of these, operations of a product of bfloat16 factors */
     double packing;             /* operations on an operand that the kernel computes itself */
+    double by_tile;             /* time of Winograd's tiles whatever their channels, as operations;
+                                 * counts where ages are known, so that plans do not depend on it */
     double read, written;       /* bytes */
     const LsTouch *touch; uint32_t ntouch;      /* of operands and results; 0: ages unknown */
 } LsWork;
@@ -41,6 +43,8 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
 /* Time per byte read (write: written), as a share of the memory's time per byte, with a cache of so
  * many bytes that is `near` times as fast as the memory. */
 double ls_work_slow(const LsWork *w, bool write, double cache, double near);
+/* Operations, with those of tiles where they count. */
+double ls_work_flops(const LsWork *w);
 /* ns of one run; 0 for a view. */
 double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes);
 /* ls_work_ns of ls_node_work in float, for nodes other than convolutions. */

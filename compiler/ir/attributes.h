@@ -45,8 +45,9 @@ typedef enum {
     LS_SCATTER_MIN
 } LsScatterHow;
 /* gather and scatter; axis lies where LsAxisAttr has it. Scatters alone: x, shape of the table, of
- * the result; how. GATHER alone: zero, an index outside the axis gives 0 instead of NaN */
-typedef struct { int axis; LsShape x; LsScatterHow how; bool zero; } LsGatherAttr;
+ * the result; how. GATHER alone: zero, an index outside the axis gives 0 instead of NaN.
+ * GATHER_GRAD of some rows: rows, those of the table */
+typedef struct { int axis; LsShape x; LsScatterHow how; bool zero; int64_t rows; } LsGatherAttr;
 typedef struct { int axis; bool exclusive, reverse; } LsScanAttr;
 typedef struct { int axis; int64_t k; bool least; } LsTopAttr;
 typedef enum { LS_PAD_CONSTANT, LS_PAD_REFLECT, LS_PAD_EDGE } LsPadMode;

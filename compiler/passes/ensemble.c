@@ -27,7 +27,7 @@ static const LsStmt *drawing_of(const LsNode *n)
 {
     if (n->op == LS_OP_FUSED)
         return drawing(n->attr.fused.body);
-    return n->computed != NULL && n->computed->product == NULL ? drawing(n->computed->body) : NULL;
+    return n->computed != NULL && n->computed->body != NULL ? drawing(n->computed->body) : NULL;
 }
 
 bool ls_node_draws(const LsNode *n) { return op_draws(n->op) || drawing_of(n) != NULL; }

@@ -146,12 +146,31 @@ static inline const LsInset *ls_inset_with(const LsFused *f, int k)
  * the operand is the gradient; the kernel computes it tile by tile as the product of two operands,
  * and no node stores it (codegen/fusion/gradient_in_update.h). Of a product or a table: the kernel
  * reads the operand's codes (codegen/fusion/read_codes.h). */
+/* The gradient of a vocabulary head's weight [classes, columns], which its update computes
+ * (codegen/kernels/head_gradient.h). Operands behind those of the update: x [positions, columns];
+ * label, dloss, lse: one element for each position; or none: weights, of classes; bias; dy [places,
+ * columns] and index, of a table that shares the weight. */
+enum {
+    LS_HEAD_X, LS_HEAD_LABEL, LS_HEAD_DLOSS, LS_HEAD_LSE, LS_HEAD_WEIGHTS, LS_HEAD_BIAS, LS_HEAD_DY,
+    LS_HEAD_INDEX, LS_HEAD_OPERANDS
+};
+typedef struct LsHeadGradient {
+    int64_t part;                           /* classes computed together: the last may be fewer */
+    LsGemmAttr scores, sum;
+    LsType scores_rounds, sum_rounds;       /* LsNode.rounds of these products */
+    LsType scores_type, slope_type, sum_type;
+    const LsFused *widens;                  /* the sum, to reals; NULL: it is of reals */
+    LsLossAttr loss;                        /* nclass: all classes */
+    LsGatherAttr table;
+} LsHeadGradient;
+
 typedef struct LsComputed {
     int operand;                /* the value listed there, or a value that it is a view of */
     int first;                  /* first operand of the body, or of the product; these follow all
                                  * operands of the operator */
     const LsPackedCodes *codes; /* of the operand, which are operand `first`; NULL: it has none */
     const LsGemmAttr *product;  /* NULL: the fields below describe it */
+    const LsHeadGradient *head; /* of an update: operand `first` is LS_HEAD_X; NULL: none */
     LsType rounds;              /* of the product: as LsNode.rounds */
     int axis;                   /* of the body's space: the channels, which are contiguous */
     const LsFused *body;

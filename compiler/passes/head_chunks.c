@@ -132,7 +132,7 @@ static void choose_ends(LsCtx *cx, const LsGraph *g, const LsHeadChunks *o, Head
     const bool sums = g->training && o->chunks > 1 && trained(g, h->w, DEEP) != NULL;
     h->end = ls_arena_alloc(cx->arena, (size_t)o->chunks, sizeof *h->end);
     h->parts = sums && o->ends != NULL;
-    h->blocks = h->parts;
+    h->blocks = h->parts && !o->in_update;
     for (int64_t k = 0; k < o->chunks; k++) {
         h->end[k] = h->rows * (k + 1) / o->chunks;
         if (h->blocks && k + 1 < o->chunks)
@@ -146,7 +146,7 @@ static void choose_ends(LsCtx *cx, const LsGraph *g, const LsHeadChunks *o, Head
 /* Says what adds up otherwise than in the whole head; false: it must not. */
 static bool warn_of_sum(LsCtx *cx, const LsGraph *g, const Head *h, const LsHeadChunks *o)
 {
-    const LsValue *w = trained(g, h->w, DEEP),
+    const LsValue *w = o->in_update ? NULL : trained(g, h->w, DEEP),
                   *bias = ls_is(h->bias) ? trained(g, h->bias, DEEP) : NULL;
     if (!g->training || o->chunks < 2)
         return true;

@@ -69,6 +69,8 @@ bool ls_segments(LsCtx *, LsGraph *, const char *name);
 typedef struct LsHeadChunks {
     int64_t chunks;
     bool strict;                /* refuse chunks with other bits than those of the whole head */
+    bool in_update;             /* no chunk adds to the weight's gradient in the end
+                                 * (codegen/fusion/head_in_update.h): chunks may end anywhere */
     bool (*ends)(int real_bytes, bool dot16, int64_t k, int64_t at);
     int real_bytes;
     bool dot16;

@@ -170,19 +170,36 @@ LS_SHARED_FN void ls_wino_compute(const LsConv *d, LsSource x, const LsWinoTile 
     }
 }
 
-/* The address of each of the 6 x 6 places of a tile; in `slice` where they are computed. */
+/* The addresses of 6 x 6 places from the first on: `line` apart down, `step` apart across. */
+LS_INLINE void ls_wino_places(const real *first, int64_t line, int64_t step,
+                              const real *from[6][6])
+{
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++)
+            from[i][j] = first + i * line + j * step;
+}
+
+/* The address of each of the 6 x 6 places of a tile; in `slice` where they are computed. Few tiles
+ * lie at the source's edge: for the others no place is looked at by itself, which would take longer
+ * than the transform of 16 channels. */
 LS_INLINE void ls_wino_find(const LsConv *d, LsSource x, const LsWinoTile *at, const real *slice,
                             const real *from[6][6])
 {
-    const LsAxis *a = d->ax;
-    for (int i = 0; i < 6; i++)
-        for (int j = 0; j < 6; j++) {
-            int64_t s1 = at->y + a[1].off + i, s2 = at->x + a[2].off + j;
-            bool in = s1 >= 0 && s1 < a[1].from_dim && s2 >= 0 && s2 < a[2].from_dim;
-            int64_t place = (at->image * a[1].from_dim + s1) * a[2].from_dim + s2;
-            from[i][j] = !ls_in_place(x) ? slice + (6 * i + j) * LS_WINO_SLICE
-                : in ? ls_reals(x) + place * d->cin : ls_wino_zero;
-        }
+    const int64_t down = d->ax[1].from_dim, across = d->ax[2].from_dim;
+    const int64_t s1 = at->y + d->ax[1].off, s2 = at->x + d->ax[2].off;
+    const int64_t place = (at->image * down + s1) * across + s2;
+    if (!ls_in_place(x)) {
+        ls_wino_places(slice, 6 * LS_WINO_SLICE, LS_WINO_SLICE, from);
+    } else if (s1 >= 0 && s2 >= 0 && s1 + 6 <= down && s2 + 6 <= across) {
+        ls_wino_places(ls_reals(x) + place * d->cin, across * d->cin, d->cin, from);
+    } else {
+        for (int64_t i = 0; i < 6; i++)
+            for (int64_t j = 0; j < 6; j++) {
+                bool in = s1 + i >= 0 && s1 + i < down && s2 + j >= 0 && s2 + j < across;
+                from[i][j] =
+                    in ? ls_reals(x) + (place + i * across + j) * d->cin : ls_wino_zero;
+            }
+    }
 }
 
 /* The source of tile number `tile` at the points, as row t of v[point][rows][cin], in panels or

@@ -66,7 +66,8 @@ static LsRows musts_of(LsTails *t)
     return ls_rows(t->arena, &p, t->dag->nnode);
 }
 
-/* By tensor and by group: the groups that must run before it. */
+/* By tensor and by group: the groups that must run before it, unless states have no words for
+ * groups. */
 static void find_behind(LsTails *t)
 {
     const LsBoundGraph *b = t->b;
@@ -74,7 +75,7 @@ static void find_behind(LsTails *t)
     uint64_t *of = ls_arena_alloc(t->arena, (size_t)n * w + 1, sizeof *of);
     t->behind = ls_arena_alloc(t->arena, (size_t)b->p->nt * w + 1, sizeof *t->behind);
     t->must_behind = of;
-    for (uint32_t v = 0; v < n; v++) {
+    for (uint32_t v = 0; v < n && w > 0; v++) {
         if (b->group[v] != v)
             continue;
         ls_tails_put(of + (size_t)v * w, v);

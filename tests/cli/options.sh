@@ -195,6 +195,7 @@ row "inspect" --lora r=2:a lora.onnx
 row "inspect" --adapter adapter lora.onnx
 row "inspect" --quantize-frozen nf4:a "lora.onnx --lora r=2:a"
 row "$BUILD" --head-chunks 2 "$NET"
+row "$BUILD" --head-gradient parts "gpt.onnx --batch 2 --head-chunks 2 $EFFORT" whole
 row "$BUILD" --tiles 2@1B "zoo.onnx $EFFORT"
 row "compile plan check" --no-tiles - "parted.onnx --batch 8 --plan-effort 1 --budget 1240KiB"
 row "$BUILD" --segments - "gpt.onnx --batch 2 $EFFORT"

@@ -117,7 +117,9 @@ class Options:
             self.maybe(counted, "--ignore-index 1")
             self.maybe(0.15, "--label-smoothing 0.1")
             if len(net.outputs) == 1:
-                self.maybe(0.15, "--head-chunks 1", "--head-chunks 2", "--head-chunks 3")
+                self.maybe(0.15, "--head-chunks 1", "--head-chunks 2", "--head-chunks 3",
+                           "--head-chunks 2 --head-gradient parts",
+                           "--head-chunks 3 --head-gradient parts")
         if kinds == {"classes"}:
             self.maybe(counted, "--class-weights 1,2,0.5,1")
         self.maybe(0.25, "--clip-norm 0.1", "--clip-norm 1")

@@ -223,6 +223,14 @@ START_TEST(winograd_multiplies_less)
     ck_assert_int_eq(direct.kind, LS_COST_CONV);
     ck_assert_int_eq(tiles.kind, LS_COST_CONV_WINOGRAD);
     ck_assert_double_lt(tiles.flops, direct.flops / 3);
+    /* What each tile takes beside counts in told times alone. */
+    const LsTouch touch = {.bytes = 1};
+    LsWork bare = tiles;
+    bare.by_tile = 0;
+    ck_assert_double_eq(ls_work_ns(&m, &tiles, 4), ls_work_ns(&m, &bare, 4));
+    tiles.touch = bare.touch = &touch;
+    tiles.ntouch = bare.ntouch = 1;
+    ck_assert_double_gt(ls_work_ns(&m, &tiles, 4), ls_work_ns(&m, &bare, 4));
     m.gpu = true;               /* its library chooses by itself */
     ck_assert_int_eq(ls_node_work(g, n, &m, LS_WAY_WINOGRAD, 4).kind, LS_COST_CONV);
     graph_close();

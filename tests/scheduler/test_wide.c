@@ -10,6 +10,7 @@
 #include "scheduler/state_search/beam_search.h"
 #include "scheduler/state_search/best_first_search.h"
 #include "scheduler/state_search/inplace_matching.h"
+#include "scheduler/state_search/state_table.h"
 #include "scheduler/strategies/published_strategies.h"
 #include "tests/support/suite.h"
 #include "tests/support/wide_graph.h"
@@ -145,6 +146,44 @@ START_TEST(exact_searches_of_wide_kernels_end_within_the_work_of_their_states)
 }
 END_TEST
 
+static LsDag *chain_of(LsArena *a, uint32_t n)
+{
+    LsDag *g = ls_arena_alloc(a, 1, sizeof *g);
+    LsDagTensor *tensor = ls_arena_alloc(a, n + 1u, sizeof *tensor);
+    LsDagNode *node = ls_arena_alloc(a, n, sizeof *node);
+    uint32_t *id = ls_arena_alloc(a, n + 1u, sizeof *id);
+    for (uint32_t v = 0; v <= n; v++) {
+        tensor[v] = (LsDagTensor){"t", 64, v == 0, v == n};
+        id[v] = v;
+        if (v < n)
+            node[v] = (LsDagNode){.name = "n", .op = "N", .cost = 1, .of = -1, .in = id + v,
+                                  .nin = 1, .out = id + v + 1, .nout = 1};
+    }
+    *g = (LsDag){.name = "chain", .alignment = 1, .tensor = tensor, .ntensor = n + 1, .node = node,
+                 .nnode = n};
+    return g;
+}
+
+/* Of very many nodes a search for the least peak keeps no groups: nothing is written where they
+ * would be, before the arrays of nodes. */
+START_TEST(a_search_without_groups_writes_none)
+{
+    enum { N = 3100, LEAST = 2 * 64 };
+    LsArena *a = ls_arena_new();
+    LsProb *p = ls_prob_new(a, chain_of(a, N), true);
+    LsBoundGraph *b = ls_bound_graph_new(a, p);
+    LsTails *t = ls_tails_new(b, (LsTailOptions){.peak = true});
+    ck_assert_uint_eq(t->group_words, 0);
+    for (uint32_t k = 0; k < t->row; k++)
+        ck_assert(t->next[k] == 0);
+    for (uint32_t v = 0; v < N; v++)
+        ck_assert(t->pick[v] == 0 && t->first[v] == 0 && t->met[v] == 0);
+    ls_tails_free(t);
+    ck_assert(ls_optimum_peak_of(b, N - 1, 1, 2 * N).value == LEAST);
+    ls_arena_free(a);
+}
+END_TEST
+
 /* Annealing checks its limit within every step. Its starts run in up to four parallel lanes, each
  * with the whole limit. */
 START_TEST(annealing_of_wide_kernels_ends_within_its_limit)
@@ -189,6 +228,7 @@ int main(void)
     tcase_add_loop_test(tc, windows_of_wide_kernels_end_within_the_work_of_their_states, 0, SHAPES);
     tcase_add_loop_test(tc, exact_searches_of_wide_kernels_end_within_the_work_of_their_states, 0,
                         SHAPES);
+    tcase_add_test(tc, a_search_without_groups_writes_none);
     tcase_add_loop_test(tc, annealing_of_wide_kernels_ends_within_its_limit, 0, SHAPES);
     tcase_add_loop_test(tc, plans_of_wide_kernels_are_made_and_sound, 0, SHAPES);
     return run_tests("wide", tc);

@@ -21,22 +21,25 @@ trained() {
     shift 3
     "$lowerset" compile "$model" --batch "$batch" -q -O 0 --plan-effort 1 "$@" -o net >said 2>&1 \
         || fail "compile $*"
+    # shellcheck disable=SC2086
     ./net --data "synthetic:$samples" --seed 3 --threads "$threads" --lr 0.1 --epochs 2 --log log \
-        --no-export-notes --progress none --export "$name.onnx" >said 2>&1 \
+        $program --no-export-notes --progress none --export "$name.onnx" >said 2>&1 \
         || fail "the program of $*"
     grep -o '"loss":[^,}]*' log >"$name.losses"
     ./net --data "synthetic:$samples" --eval --progress none 2>&1 | grep -o 'val_loss [-0-9.e]*' \
         >>"$name.losses"
     rm -f log
 }
-passed=0 batch=4 samples=14
+few() { [ -z "${LS_WHOLE:-}" ]; }
+passed=0 batch=4 samples=14 way= program=
 # same MODEL CHUNKS OPTION...
 same() {
     model=$1 chunks=$2
     shift 2
     trained whole "$model" 2 "$@"
     for n in $chunks; do
-        trained parts "$model" 1 "$@" --head-chunks "$n"
+        # shellcheck disable=SC2086
+        trained parts "$model" 1 "$@" $way --head-chunks "$n"
         cmp -s whole.losses parts.losses || fail "$n chunks, $*: other losses"
         cmp -s whole.onnx parts.onnx || fail "$n chunks, $*: other weights"
         passed=$((passed + 1))
@@ -86,6 +89,27 @@ trained one gpt.onnx 1 --head-chunks 3
 trained other gpt.onnx 2 --head-chunks 3 --budget min
 cmp -s one.onnx other.onnx || fail "a budget changes the bits of a trained head in chunks"
 
+# ---- the gradient in parts, which the update makes: chunks end anywhere ----
+"$lowerset" model gpt --depth=1 --width=32 --heads=2 --vocab=100 --context=24 --batch=0 \
+    -o tied.onnx >said
+way="--head-gradient parts"
+same tied.onnx "1 7"
+same tied.onnx 3 --optimizer adamw --budget min --ema 0.9 --clip-value 0.001
+same tied.onnx 5 --optimizer adam8 --ignore-index 3
+few || same tied.onnx 3 --label-smoothing 0.1 --precision f64
+few || same tied.onnx 2 --class-weights "$(seq -s, 1 100)" --ignore-index 7
+same tied.onnx 3 --precision bf16
+few || same tied.onnx 3 --precision bf16 --bf16-sums pairs
+program="--export-member 1"
+same tied.onnx 2 --ensemble 2 --randomness different
+program=
+few || same tied.onnx "2 3" --freeze 'transformer.h.*'
+same mlp.onnx 2 --freeze fc2.bias
+"$lowerset" plan tied.onnx --batch 4 --head-chunks 7 $way -q --plan-effort 1 --graph-json g.json \
+    >said || fail "plan"
+! grep -q 'matmul_part\|"op": *"gather_grad"' g.json || fail "the gradient is a value"
+way=
+
 # ---- memory ----
 "$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=4000 --context=32 --batch=0 \
     -o big.onnx >said
@@ -99,7 +123,11 @@ whole=$(least) parts=$(least --head-chunks 8)
 # ---- as many chunks as a budget needs ----
 "$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=400 --context=192 --batch=0 \
     -o wide.onnx >said
-planned() { "$lowerset" plan wide.onnx --batch 4 --plan-effort 1 "$@" >said 2>err; }
+gradient=whole
+planned() {
+    "$lowerset" plan wide.onnx --batch 4 --plan-effort 1 --head-gradient $gradient "$@" \
+        >said 2>err
+}
 # The bytes that the plan takes in all, rounded up.
 in_all() { awk '$1 == "total" {print int(($2 + 0.01) * ($3 == "MiB" ? 1048576 : 1024))}' said; }
 planned --budget min --head-chunks 2
@@ -118,7 +146,16 @@ planned --budget 1GiB
 ! grep -q chunks err || fail "chunks where the whole head fits"
 ! planned --budget 1000 || fail "a plan within 1000 bytes"
 grep -q "least budget found with the vocabulary head in 3 chunks" err || fail "said: $(cat err)"
+gradient=auto
+planned --budget min --head-chunks auto
+grep -q "chunks of positions, and the gradient of its weight in parts" err || fail "no parts"
+least=$(in_all)
+[ "$least" -lt $((more * 8 / 10)) ] || fail "the gradient in parts takes $least, else $more"
+planned --budget "$more" || fail "no plan within $more"
+! grep -q "in parts" err || fail "the gradient in parts where that is not needed"
 same wide.onnx 3
+trained by_budget wide.onnx 2 --budget "$least"
+cmp -s whole.onnx by_budget.onnx || fail "a budget that needs parts changes the bits"
 trained by_budget wide.onnx 2 --budget "$more"
 cmp -s whole.onnx by_budget.onnx || fail "a budget changes the bits"
 
@@ -134,4 +171,17 @@ refused "the loss is not one cross-entropy" mlp.onnx --batch 4 --head-chunks 2 -
 refused "5 chunks of 4 rows" mlp.onnx --batch 4 --head-chunks 5
 refused "a chunk has positions of several samples" gpt.onnx --batch 4 --head-chunks 2 \
     --grads per-sample
+in_parts="--head-chunks 3 --head-gradient parts"
+refused "goes with --head-chunks" gpt.onnx --batch 4 --head-gradient parts
+refused "is not one of auto whole parts" gpt.onnx --batch 4 --head-chunks 2 --head-gradient some
+refused "no update reads the gradient" gpt.onnx --batch 4 $in_parts $head
+refused "adds up over several batches" gpt.onnx --batch 4 $in_parts --accumulate 2
+refused "adds up over several batches" gpt.onnx --batch 4 $in_parts --microbatches 2
+refused "no update reads the gradient" gpt.onnx --batch 4 $in_parts --clip-norm 1
+refused "needs the whole gradient" gpt.onnx --batch 4 $in_parts --optimizer lamb
+refused "a loss scale do" gpt.onnx --batch 4 $in_parts --precision f16 --loss-scale 1024
+refused "do not go together" gpt.onnx --batch 4 $in_parts --stages 2
+refused "do not go together" gpt.onnx --batch 4 $in_parts --store-gradients
+refused "leave --head-gradient out" gpt.onnx --batch 4 $in_parts --ranks 2
+refused "only programs for the CPU" gpt.onnx --batch 4 $in_parts --target cuda
 echo "$passed settings have the bits of the whole head; $whole bytes become $parts"
