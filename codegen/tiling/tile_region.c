@@ -6,6 +6,7 @@
 #include "codegen/tiling/tile_loss.h"
 #include "codegen/tiling/tile_picture.h"
 #include "codegen/tiling/tile_tokens.h"
+#include "compiler/passes/soft_scores.h"
 
 #include <string.h>
 
@@ -99,7 +100,8 @@ static bool fits(const LsTileRegion *r, LsNodeId n)
     const LsGraph *g = r->g;
     const LsNode *node = &g->node[n.i];
     int64_t parts, points;
-    if (node->computed != NULL || node->phase == LS_UPDATE)
+    /* Programs find the classes of a target of probabilities by the whole node. */
+    if (node->computed != NULL || node->phase == LS_UPDATE || ls_makes_soft_scores(g, n))
         return false;
     if (node->op == LS_OP_FUSED)
         return fused_fits(r, n);

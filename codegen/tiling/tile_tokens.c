@@ -6,6 +6,7 @@
 #include "codegen/tiling/tile_matrices.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/fuse.h"
+#include "compiler/passes/soft_scores.h"
 
 typedef struct Flat {
     int64_t samples, tokens;    /* B, T */
@@ -292,7 +293,7 @@ static bool visit(LsRewrite *r, LsNodeId n)
         if ((node->op == LS_OP_RESHAPE && merge_reshape(r, s, n))
             || (node->op == LS_OP_GATHER && merge_gather(r, s, n)))
             return true;
-        if (may_merge(r->from, s, n, &at)) {
+        if (!ls_makes_soft_scores(r->from, n) && may_merge(r->from, s, n, &at)) {
             merge(r, s, n, &at);
             return true;
         }

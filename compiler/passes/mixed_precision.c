@@ -108,19 +108,11 @@ static bool is_of_optimizer(const Precision *p, const LsGraph *g, LsNodeId n)
     return own && g->node[n.i].phase == LS_UPDATE;
 }
 
-/* Logarithms of probabilities that a loss sums: XENT keeps its own in f32, too. */
-static bool is_of_loss(const LsGraph *g, LsNodeId n)
-{
-    for (uint32_t i = 1; i < g->nnode && g->node[n.i].op == LS_OP_LOG_SOFTMAX; i++)
-        if (ls_soft_scores(g, (LsNodeId){i}).i == n.i)
-            return true;
-    return false;
-}
-
-/* Neither the operands nor the results of the node are rounded. */
+/* Neither the operands nor the results of the node are rounded. Nor are logarithms of probabilities
+ * that a loss sums: XENT keeps its own in f32, too. */
 static bool stays_wide(const Precision *p, const LsGraph *g, LsNodeId n)
 {
-    return is_of_loss(g, n) || is_of_optimizer(p, g, n) || is_named(p, g, n);
+    return ls_makes_soft_scores(g, n) || is_of_optimizer(p, g, n) || is_named(p, g, n);
 }
 
 static bool is_real(const LsGraph *g, LsValueId v) { return ls_is(v) && ls_type(g, v) == LS_REAL; }

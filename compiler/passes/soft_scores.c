@@ -56,3 +56,11 @@ bool ls_soft_reads(const LsGraph *g, LsNodeId loss, LsValueId label)
 {
     return is_soft(g, loss) && reads(g, ls_in(g, loss, 0), label, 0);
 }
+
+bool ls_makes_soft_scores(const LsGraph *g, LsNodeId n)
+{
+    for (uint32_t i = 1; g->node[n.i].op == LS_OP_LOG_SOFTMAX && i < g->nnode; i++)
+        if (ls_soft_scores(g, (LsNodeId){i}).i == n.i)
+            return true;
+    return false;
+}

@@ -10,5 +10,7 @@
 LsNodeId ls_soft_scores(const LsGraph *g, LsNodeId loss);
 /* Whether the loss reads the target, an input, in the same way. */
 bool ls_soft_reads(const LsGraph *g, LsNodeId loss, LsValueId label);
+/* The node is that log-softmax of some loss of the graph. */
+bool ls_makes_soft_scores(const LsGraph *g, LsNodeId n);
 
 #endif

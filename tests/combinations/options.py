@@ -7,20 +7,29 @@ OPTIMIZERS = ["sgd", "sgd:momentum=0.9", "sgd:momentum=0.9,nesterov,wd=0.01", "a
               "lars", "adafactor", "muon", "schedule-free-sgd", "schedule-free-adamw", "adam8",
               "adam4", "apollo:rank=1,gap=2", "apollo:rank=2,tensor,front,wd=0.1", "apollo-mini",
               "adamw:bf16", "sgd:momentum=0.9,bf16", "lion:bf16"]
-LOSSES = {"classes": ["ce", "ce", "ce"], "reals": ["mse", "l1", "huber", "bce"], "tokens": ["ce"]}
+LOSSES = {"classes": ["ce", "ce", "ce"], "reals": ["mse", "l1", "huber", "bce"], "tokens": ["ce"],
+          "graph": ["graph"]}
 STEPS = 3
+LARGE = ("picture", "sequence")     # kinds of networks with values for parts
+SIZES = ["1B", "1B", "256B", "512B", "1KiB", "2KiB", "4KiB", "8KiB"]
 
 
 class Options:
     """compile and run: what both programs get. way_compile, way_run: what the second one gets, too.
-    close: numbers may differ by rounding, where the way of a sum is free by design."""
+    close: numbers may differ by rounding, where the way of a sum is free by design. also: what else
+    of both is compared (afterwards.py); files: options that write in training."""
 
     def __init__(self, dice, net):
         self.dice, self.net = dice, net
         self.compile, self.run = [], []
         self.way_compile, self.way_run = [], []
         self.close = self.in_two = False
-        self.mode = dice.choice(["plain"] * 9 + ["grads", "dp", "dp", "ensemble"])
+        self.also, self.files = [], []
+        self.level = "-O1" if dice.random() < 0.04 else "-O0"
+        self.is_large = net.kind in LARGE
+        self.mode = dice.choice(["plain"] * 24 + ["grads", "dp", "ensemble", "ensemble", "ensemble"]
+                                if self.is_large else
+                                ["plain"] * 9 + ["grads", "dp", "dp", "ensemble"])
         self.batch_and_parts()
         self.numbers()
         self.training()
@@ -40,6 +49,9 @@ class Options:
         dice = self.dice
         self.parts = dice.choice([1, 1, 2, 3, 4, 6, 8]) if self.mode == "plain" else 1
         self.batch = self.parts * dice.choice([1, 2, 3]) if self.parts > 1 else dice.choice([4, 6])
+        if self.is_large:
+            self.parts = dice.choice([1, 1, 1, 1, 2, 2, 3, 4]) if self.mode == "plain" else 1
+            self.batch = self.parts * self.of_part()
         self.accumulate = dice.choice([1, 1, 1, 2, 3])
         samples = self.batch * self.accumulate * (6 if self.mode == "ensemble" else 2)
         self.short = dice.randint(1, self.batch) if dice.random() < 0.3 else 0
@@ -66,6 +78,15 @@ class Options:
             self.run += ["--noise-seed", "5"]
         elif dice.random() < 0.2:
             self.run += ["--drop-last"]
+
+    def of_part(self):
+        """Samples of a part, where values are large: mostly one picture, or more tokens than a
+        block of a sum has."""
+        dice, net = self.dice, self.net
+        if net.kind == "picture":
+            return 1 if dice.random() < 0.7 else dice.choice([2, 3, 5])
+        least = 256 // net.tokens + 1
+        return dice.choice([least, least, least + 1, 1, 2])
 
     def losses(self):
         terms = []
@@ -169,10 +190,15 @@ class Options:
 
     def ways(self):
         dice = self.dice
-        self.way(0.6, "--budget 90%", "--budget 75%", "--budget min", "--budget min")
+        if self.is_large:
+            self.way(0.6, "--budget min", "--budget min", "--budget min", "--budget 90%")
+        else:
+            self.way(0.6, "--budget 90%", "--budget 75%", "--budget min", "--budget min")
         engines = ["one", "ranks", "stages" if self.accumulate == 1
                    or dice.random() < 0.05 else "one"]
         engine = dice.choice(engines if self.parts > 1 else ["one"])
+        if engine == "stages" and self.is_large and dice.random() < 0.8:
+            engine = "ranks"        # stages take no parts
         if engine == "ranks":
             self.on_ranks()
         elif engine == "stages":
@@ -183,10 +209,57 @@ class Options:
         elif dice.random() < 0.6:
             self.way_compile += ["--recompute", dice.choice(["none", "all", "except-last"])]
         self.way(0.15, "--no-inplace", "--no-alternatives", "--store-gradients")
-        self.way(0.2, "--tiles 2@64B", "--tiles 3@256B", "--tiles 8@1B",
-                 "--tiles 2tokens@64B")
+        if self.is_large:
+            self.in_parts()
+        else:
+            self.way(0.2, "--tiles 2@64B", "--tiles 3@256B", "--tiles 8@1B",
+                     "--tiles 2tokens@64B", "--tiles 2rows@64B")
         self.way_run += ["--threads", str(dice.choice([1, 1, 2, 3]))]
         self.in_two = dice.random() < 0.15
+        self.one_begins = dice.random() < 0.4
+        self.is_one = engine == "one"
+        self.afterwards()
+
+    def afterwards(self):
+        dice = self.dice
+        for what, chance in (("evaluation", 0.15), ("prediction", 0.15), ("library", 0.1)):
+            if dice.random() < chance and (what != "library" or self.may_be_library()):
+                self.also.append(what)
+        if dice.random() < 0.15:
+            self.files += ["--export"]
+        if not self.in_two and dice.random() < 0.15:
+            self.files += ["--log"]
+            if self.mode == "plain" and self.parts * self.accumulate == 1:
+                self.files += dice.choice([[], ["--log-grad-norm"]])
+
+    def may_be_library(self):
+        return self.is_one and self.mode == "plain"
+
+    def written(self, name):
+        """Options for what this program writes in training."""
+        out = []
+        for option in self.files:
+            out += {"--export": ["--export", f"{name}.onnx", "--no-export-notes"],
+                    "--log": ["--log", f"{name}.log"]}.get(option, [option])
+        if "--export" in out and self.mode == "ensemble":
+            out += ["--export-member", "1"]
+        return out
+
+    def in_parts(self):
+        dice, net = self.dice, self.net
+        tiles = dice.choice([2, 2, 3, 3, 4, 5, 7, 16])
+        if net.kind == "picture":
+            of = "rows" if self.batch == self.parts else ""
+        else:
+            of = dice.choice(["tokens", "tokens", ""])
+        if dice.random() < 0.03:
+            of = dice.choice(["rows", "tokens", ""])
+        if dice.random() < 0.05:
+            self.way_compile += ["--tiles", "auto"]
+            if not self.has("--budget"):
+                self.way_compile += ["--budget", "min"]
+        elif dice.random() < 0.95:
+            self.way_compile += ["--tiles", f"{tiles}{of}@{dice.choice(SIZES)}"]
 
     def on_ranks(self):
         counts = [n for n in (2, 3, 4, 8) if self.parts % n == 0 and self.parts // n in (1, 2, 4)]

@@ -26,6 +26,7 @@ written tiled_rows_net rows.onnx
 on="--batch 1 --dropout on"
 same gpt1.onnx "2tokens@1B 5tokens@256KiB" $on
 few || same gpt1.onnx "3tokens@1B" $on
+same gpt1.onnx "2tokens@1B" $on --loss soft_ce     # data for classes of probabilities
 same gpt2.onnx "4tokens@256KiB" $on --budget min
 few || same gpt2.onnx "3tokens@256KiB" $on --budget 60%
 few || same gpt1.onnx "3tokens@128KiB" $on --head-chunks 4
