@@ -31,7 +31,7 @@ import refusals  # noqa: E402
 from networks import draw  # noqa: E402
 from options import STEPS, Options  # noqa: E402
 
-MOST = 32           # cases of the suite
+MOST = 40           # cases of the suite
 LIMIT = 300         # seconds for one command, on a machine that is busy
 FINE, REFUSED, WRONG = "same bits", "refused", "wrong"
 
