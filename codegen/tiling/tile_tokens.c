@@ -19,6 +19,12 @@ static bool has_tokens(const Flat *s, const LsShape *x)
     return x->rank > 2 && x->dim[0] == s->samples && x->dim[1] == s->tokens;
 }
 
+/* The value's first two axes are those of its elements in memory, so that they can be one. */
+static bool is_row_major(const LsGraph *g, LsValueId v)
+{
+    return g->value[v.i].layout == LS_ROW || ls_layout_free(ls_shape(g, v));
+}
+
 static bool is_flat(const Flat *s, const LsShape *x)
 {
     return x->rank > 1 && x->dim[0] == s->samples * s->tokens;
@@ -123,10 +129,12 @@ static bool may_merge_loop(const LsGraph *g, const Flat *s, LsNodeId n)
         if (ls_stmt_counted(&f->stmt[i]).each > 0)
             return false;
     for (int k = 0; k < node->nin; k++)
-        if (ls_is(ls_in(g, n, k)) && way_of(s, ls_in_shape(g, n, k), f->space.rank) == NO)
+        if (ls_is(ls_in(g, n, k))
+            && (way_of(s, ls_in_shape(g, n, k), f->space.rank) == NO
+                || !is_row_major(g, ls_in(g, n, k))))
             return false;
     for (int k = 0; k < node->nout; k++)
-        if (ls_shape(g, ls_out(g, n, k))->rank != f->space.rank
+        if (!is_row_major(g, ls_out(g, n, k)) || ls_shape(g, ls_out(g, n, k))->rank != f->space.rank
             || way_of(s, ls_shape(g, ls_out(g, n, k)), f->space.rank) != FLAT
             || (f->out[k].length > 0 && f->split < 2))
             return false;
@@ -214,10 +222,10 @@ static bool may_merge(const LsGraph *g, const Flat *s, LsNodeId n, LsAttr *at)
     const LsNode *node = &g->node[n.i];
     for (int k = 0; k < node->nin; k++)
         if (ls_is(ls_in(g, n, k)) && has_rows((LsOpCode)node->op, k)
-            && !has_tokens(s, ls_in_shape(g, n, k)))
+            && (!has_tokens(s, ls_in_shape(g, n, k)) || !is_row_major(g, ls_in(g, n, k))))
             return false;
     for (int k = 0; k < node->nout; k++)
-        if (!has_tokens(s, ls_shape(g, ls_out(g, n, k))))
+        if (!has_tokens(s, ls_shape(g, ls_out(g, n, k))) || !is_row_major(g, ls_out(g, n, k)))
             return false;
     *at = node->attr;
     return row_attr(g, n, at);
@@ -265,6 +273,8 @@ static bool merge_reshape(LsRewrite *r, const Flat *s, LsNodeId n)
     const LsValueId v = ls_out(r->from, n, 0), x = ls_in(r->from, n, 0);
     const LsShape *from = ls_shape(r->from, x), *to = ls_shape(r->from, v);
     const bool makes = has_tokens(s, to), reads = has_tokens(s, from);
+    if (!is_row_major(r->from, x) || !is_row_major(r->from, v))
+        return false;
     if ((makes && !reads && !is_flat(s, from)) || (!makes && (!reads || !is_flat(s, to)))
         || (!makes && s->result[v.i]))
         return false;

@@ -31,7 +31,8 @@ ROWS = [
     (r"no plan .* budget|least budget", given("--budget")),
     (r"(mixup|cutmix) mixes targets, and '.*' has integer labels", lambda o: "mix" in o.augments),
     (r"(mixup|cutmix) mixes reals, and '.*' has integers",
-     lambda o: "mix" in o.augments and o.net.kind == "tokens"),
+     lambda o: "mix" in o.augments
+     and (o.net.kind in ("tokens", "sequence") or given("--loss=graph")(o))),
     (r"(mixup|cutmix) mixes samples, and the guarantee",
      lambda o: "mix" in o.augments and given("--dp")(o)),
     (r"the program takes no pictures", lambda o: o.augments and o.net.kind != "image"),
@@ -57,6 +58,8 @@ ROWS = [
      given("--head-chunks")),
     (r"--head-chunks: a chunk has positions of several samples",
      lambda o: given("--head-chunks")(o) and samples(o)),
+    (r"a library \(--emit=lib\) has no --schedule",
+     lambda o: given("--schedule")(o) and "library" in o.also),
     (r"--head-gradient=parts: (no update reads the gradient of a head|the update of '.*' cannot)",
      given("--head-gradient")),
     (r"--head-gradient=parts and --stages do not go together",

@@ -1,5 +1,6 @@
-"""tiled_rows_net.py OUT: a block of a transformer over the patches of a picture, with attention in
-products and a softmax, both kinds of norms, a gate and dropouts. Needs nothing but Python."""
+"""tiled_rows_net.py OUT [patches]: a block of a transformer over the patches of a picture, with
+attention in products and a softmax, both kinds of norms, a gate and dropouts; or the first of the
+patches alone, so that no value is larger than the picture's channels. Needs nothing but Python."""
 import os
 import random
 import sys
@@ -59,11 +60,12 @@ x = net.node("Conv", [x, net.numbers(WIDTH, 3, 4, 4), net.numbers(WIDTH)], kerne
              strides=[4, 4])
 x = net.node("Transpose", [net.node("Reshape", [x, net.ints(0, WIDTH, TOKENS)])], perm=[0, 2, 1])
 x = net.drop(net.node("Add", [x, net.numbers(TOKENS, WIDTH)]))
-x = net.node("Add", [x, net.attention(net.layer_norm(x))])
-x = net.node("Add", [x, net.gated(net.rms_norm(x))])
-x = net.layer_norm(x)
+if sys.argv[2:] != ["patches"]:
+    x = net.node("Add", [x, net.attention(net.layer_norm(x))])
+    x = net.node("Add", [x, net.gated(net.rms_norm(x))])
+    x = net.layer_norm(x)
 first = net.node("Gather", [x, net.weight([], [0], INT64, prefix="c")], axis=1)
 mean = net.node("ReduceMean", [x, net.ints(1)], keepdims=0)
-x = net.node("Add", [first, mean])
+x = first if sys.argv[2:] == ["patches"] else net.node("Add", [first, mean])
 net.output(net.node("Gemm", [x, net.numbers(WIDTH, 5), net.numbers(5)]), ["N", 5])
 net.write(sys.argv[1])

@@ -17,6 +17,7 @@ done
 "$lowerset" model vit --size=112 --patch=8 --width=32 --heads=2 --depth=2 --classes=5 --batch=0 \
     -o plain.onnx >said
 written tiled_rows_net rows.onnx
+written tiled_rows_net patches.onnx patches
 "$lowerset" model gpt --depth=1 --width=32 --heads=2 --context=700 --vocab=60 --batch=0 \
     -o long2.onnx >said
 "$lowerset" model gpt --depth=1 --width=32 --heads=2 --context=128 --vocab=50 --batch=0 \
@@ -48,6 +49,7 @@ few || same vit.onnx "3tokens@32KiB" --batch 8 --dropout off --ranks 2
 few || same plain.onnx "3tokens@1B" --batch 5 --budget min
 few || same plain.onnx "2tokens@1B" --batch 10 --microbatches 2
 few || same rows.onnx "3tokens@1B" $on
+same patches.onnx "3tokens@1B" $on      # the channels of pictures are taken for tokens
 same long2.onnx "2tokens@1B 5tokens@1B" --batch 2       # some parts have no sample
 
 evaluated() {
