@@ -21,7 +21,7 @@ static bool may_have_chunks(const LsJob *job, const LsBudget *b)
            && !ls_wants_samples(&job->pipeline.grads);
 }
 
-/* Chunks and the parts of the gradient that go with them are tried in this order. */
+/* First the gradient is whole, then in parts; each time with more and more chunks. */
 typedef struct Search {
     LsJob *job, *best;          /* best: NULL: none */
     const LsBudget *b;
@@ -108,9 +108,10 @@ static bool may_have_parts(const LsJob *job)
 
 bool ls_job_plan_chunks(LsJob *job, const LsBudget *b, bool planned)
 {
-    Search s = {.job = job, .b = b, .bytes = planned ? total(job) : least(job)};
+    Search s = {.job = job, .b = b};
     if (!may_have_chunks(job, b))
         return false;
+    s.bytes = planned ? total(job) : least(job);
     s.quiet = fopen("/dev/null", "w");
     if (s.quiet == NULL)
         return false;

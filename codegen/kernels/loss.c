@@ -117,8 +117,9 @@ static LsLossText loss_new(const LsGraph *g, LsNodeId n, const LsKernelText *k)
     l.nll |= l.state && !ls_is(ls_in(g, n, 3));
     int weight = node->op == LS_OP_LABEL_WEIGHT ? 1 : !l.grad || l.nll ? 2 : 3;
     l.weight = ls_is(ls_in(g, n, weight)) ? weight : -1;
-    l.of = l.grad && ls_is(ls_in(g, n, LS_LOSS_CLASS_AT)) ? node->attr.loss.nclass : 0;
+    l.some = l.grad && ls_is(ls_in(g, n, LS_LOSS_CLASS_AT));
     positions(&l);
+    l.all = l.some ? l.at->nclass : l.classes;
     l.lanes = ls_lanes(l.classes);
     if (l.runs || l.nll) {
         l.group = ls_row_group(k, l.nll ? 1 : l.classes);
@@ -130,7 +131,7 @@ static LsLossText loss_new(const LsGraph *g, LsNodeId n, const LsKernelText *k)
     }
     l.classes_text = ls_arena_printf(g->arena, "%" PRId64, l.classes);
     l.plain = number(&l, 1 - l.at->smoothing);
-    l.smooth = number(&l, l.at->smoothing / (double)(l.of > 0 ? l.of : l.classes));
+    l.smooth = number(&l, l.at->smoothing / (double)l.all);
     return l;
 }
 

@@ -63,8 +63,7 @@ static const char *factor(const LsLossText *l)
     if (l->at->smoothing == 0)
         return "pick";
     return l->weight >= 0 ? "pick + even * (real)all"
-                          : ls_arena_printf(l->n->arena, "pick + even * " LS_N64,
-                                            l->of > 0 ? l->of : l->classes);
+                          : ls_arena_printf(l->n->arena, "pick + even * " LS_N64, l->all);
 }
 
 static const char *even_part(const LsLossText *l, const char *even)
@@ -99,7 +98,7 @@ static void grad_group(const LsLossText *l)
     put_row(l, true, "ls_exp(", ls_arena_printf(l->n->arena, " - z) * by%s", even));
     ls_emit_line(e, "LS_ROW_SYNC;");
     ls_emit_line(e, "LS_LEAD {");
-    if (l->of > 0)
+    if (l->some)
         ls_emit_line(e, "if (t >= 0 && t < %" PRId64 ")", l->classes);
     ls_emit_line(e, "dx[row + t * " LS_N64 "] -= pick;", l->stride);
     ls_emit_close(e, 4);

@@ -96,7 +96,7 @@ void ls_loss_open_classes(const LsLossText *l)
 
 const char *ls_loss_counted(const LsLossText *l, int64_t label)
 {
-    return ls_arena_printf(l->n->arena, "%" PRId64 "%s", label, l->of > 0 ? " - class_at[0]" : "");
+    return ls_arena_printf(l->n->arena, "%" PRId64 "%s", label, l->some ? " - class_at[0]" : "");
 }
 
 void ls_loss_label(const LsLossText *l)
@@ -107,14 +107,14 @@ void ls_loss_label(const LsLossText *l)
                              : NULL;
     ls_emit_line(l->e, "const int64_t t = label[%s + " LS_N64 "]%s;",
                  ls_loss_offset(l, LS_LOSS_LABELS), l->label_at,
-                 l->of > 0 ? " - class_at[0]" : "");
+                 l->some ? " - class_at[0]" : "");
     ls_emit_line(l->e, "const bool counts = %s%s%s;",
                  l->valid != NULL ? l->valid
                  : ignore != NULL ? ""
                                   : "true",
                  l->valid != NULL && ignore != NULL ? " && " : "", ignore != NULL ? ignore : "");
     ls_emit_line(l->e, "const bool in = counts && t >= %s && t < %s;", ls_loss_counted(l, 0),
-                 ls_loss_counted(l, l->of > 0 ? l->of : l->classes));
+                 ls_loss_counted(l, l->all));
 }
 
 void ls_loss_pointers(const LsLossText *l)
@@ -126,7 +126,7 @@ void ls_loss_pointers(const LsLossText *l)
     ls_emit_operand(k, "label", ls_loss_label_operand(l));
     if (l->weight >= 0)
         ls_emit_operand(k, "weight", l->weight);
-    if (l->of > 0)
+    if (l->some)
         ls_emit_operand(k, "class_at", LS_LOSS_CLASS_AT);
     if (l->weight >= 0 && l->at->smoothing != 0)
         ls_emit_line(l->e, "const double all = ls_row_sum(weight, %" PRId64 ", %" PRId64 ");",

@@ -26,7 +26,8 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     int64_t width;          /* of the scores' axis: the classes, or more
                              * (codegen/cuda/pad_classes.h) */
     int64_t classes, stride, lanes;
-    int64_t of;             /* > 0: these are some of so many classes, from class_at[0] on */
+    bool some;              /* these are some of the classes, from class_at[0] on */
+    int64_t all;            /* classes, with the others */
     bool runs;              /* the classes of a position are contiguous */
     int64_t points, group;  /* positions; positions per unit */
     int64_t inner;          /* not runs: contiguous positions */

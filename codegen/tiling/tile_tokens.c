@@ -25,6 +25,11 @@ static bool is_row_major(const LsGraph *g, LsValueId v)
     return g->value[v.i].layout == LS_ROW || ls_layout_free(ls_shape(g, v));
 }
 
+static bool is_of_tokens(const LsGraph *g, const Flat *s, LsValueId v)
+{
+    return has_tokens(s, ls_shape(g, v)) && is_row_major(g, v);
+}
+
 static bool is_flat(const Flat *s, const LsShape *x)
 {
     return x->rank > 1 && x->dim[0] == s->samples * s->tokens;
@@ -222,10 +227,10 @@ static bool may_merge(const LsGraph *g, const Flat *s, LsNodeId n, LsAttr *at)
     const LsNode *node = &g->node[n.i];
     for (int k = 0; k < node->nin; k++)
         if (ls_is(ls_in(g, n, k)) && has_rows((LsOpCode)node->op, k)
-            && (!has_tokens(s, ls_in_shape(g, n, k)) || !is_row_major(g, ls_in(g, n, k))))
+            && !is_of_tokens(g, s, ls_in(g, n, k)))
             return false;
     for (int k = 0; k < node->nout; k++)
-        if (!has_tokens(s, ls_shape(g, ls_out(g, n, k))) || !is_row_major(g, ls_out(g, n, k)))
+        if (!is_of_tokens(g, s, ls_out(g, n, k)))
             return false;
     *at = node->attr;
     return row_attr(g, n, at);
